@@ -7,27 +7,21 @@
 #include <cerrno>
 
 #include "engine/base/error.h"
-#include "launcher/agent/agent_loop.h"
-#include "launcher/agent/leftovers.h"
-#include "launcher/agent/limits.h"
+#include "launcher/agent/node_facts.h"
 #include "launcher/wire/build_line.h"
 
 namespace ds::launcher {
-namespace {
-
-/// How often the agent looks for children without a shim, while there may be some.
-constexpr std::chrono::milliseconds kStrayPeriod{5};
-
-}  // namespace
 
 AgentLoop::AgentLoop(const AgentSetup& setup)
     : link_(setup.guard),
       channel_(setup.in_fd, setup.out_fd),
       state_(Clock::now()),
-      guard_(link_.parent()),
+      guard_(ProcessRef::of(setup.guard)),
       root_(setup.root),
       output_(channel_),
-      next_look_(Clock::now() + StopWatch::kPeriod) {}
+      next_look_(Clock::now() + StopWatch::kPeriod) {
+  raise_open_files();  // A rank needs three, and one for its log file.
+}
 
 int AgentLoop::run() {
   greet();
@@ -49,9 +43,8 @@ void AgentLoop::greet() {
   channel_.send_control(envelope_, describe_node());
   channel_.flush();
   // Leftovers of other jobs may hold devices and ports that this job needs.
-  const std::size_t killed =
-      sweep_after_dead_agents(agent_folders_of_user(), Deadline::after(kSweepLimit));
-  if (killed > 0) tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
+  const std::uint32_t killed = sweep_after_dead_agents(agent_folders_of_user());
+  if (killed > 0) channel_.send_control(envelope_, Swept{killed});
 }
 
 void AgentLoop::turn() {
@@ -61,7 +54,10 @@ void AgentLoop::turn() {
   read_channel();
   read_reports();
   read_streams();
-  test_addresses();
+  // The test of MASTER_ADDR, between Ready and Go.
+  door_.turn(now_);
+  if (const auto results = probe_.turn(now_); !results.empty())
+    channel_.send_control(envelope_, Probed{probe_.search(), results});
   look_at_neighbors();
   if (now_ >= state_.wake_at()) tell(TimePassed{});
   channel_.flush_due(now_);
@@ -77,20 +73,17 @@ void AgentLoop::turn() {
 bool AgentLoop::is_empty() {
   if (!ranks_.done(/*with_output=*/!bad_since_)) return false;
   if (state_.leaves_processes()) return output_.done(now_);
-  const bool no_child = namespace_.entered()
-                            ? leave_namespace()
-                            : ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+  bool no_child = false;
+  if (!namespace_.entered()) {
+    no_child = ::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD;
+  } else {  // The next epoch uses the namespace again.
+    const bool keep = state_.spec()->keep_agent && !bad_since_;
+    no_child = keep && namespace_.clear(Deadline::after(kKillLimit));
+    if (!no_child) namespace_.kill();
+  }
   // All shims have ended, so every child that is left has lost its shim.
   kill_strays_ = !no_child;
   return no_child && (bad_since_ || output_.done(now_));
-}
-
-/// Returns true once the namespace is empty. It is kept for the next epoch.
-bool AgentLoop::leave_namespace() {
-  if (state_.spec()->keep_agent && !bad_since_)
-    return namespace_.clear(Deadline::after(kKillLimit)) || (namespace_.kill(), false);
-  namespace_.kill();
-  return false;
 }
 
 void AgentLoop::wait() {
@@ -100,12 +93,11 @@ void AgentLoop::wait() {
   polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
   polled_.push_back({door_.fd(), POLLIN, 0});
   polled_.push_back({probe_.fd(), POLLIN, 0});
-  Clock::time_point until =
-      std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at()});
+  Clock::time_point until = std::min(
+      {state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at(), output_.wake_at()});
   if (looks()) until = std::min(until, next_look_);
   // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
-  if (const auto due = output_.wake_at()) until = std::min(until, *due);
   ranks_.add_polls(polled_, output_.may_read(), until);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
 }
@@ -114,30 +106,24 @@ void AgentLoop::read_signals() {
   const Link::Seen seen = link_.read_signals();
   if (seen.terminate) lose_root("the agent received a signal to end");
   if (link_.orphaned()) tell(LinkLost{"the guard was killed"});
-  if (seen.child) reap();
-}
-
-void AgentLoop::reap() {
+  if (!seen.child) return;
   read_reports();  // A shim that has reported its end was not killed.
   for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) on_reaped(pid);
 }
 
 void AgentLoop::on_reaped(pid_t pid) {
-  if (pid == namespace_.init()) {
-    if (!namespace_.ending())
-      tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
-    namespace_.init_reaped();
-  }
+  if (namespace_.lost_init(pid))
+    tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
   for (const auto& rank : ranks_) {
-    if (rank->shim() != pid) continue;
+    if (rank->shim != pid) continue;
     read_reports(*rank);
     rank->shim_ended();
-    if (rank->ended()) continue;
+    if (rank->ended) continue;
     // The agent has killed this shim itself. The wait status of its rank is not known.
     if (killing_everything_) {
-      tell(RankEnded{{.rank = rank->rank(), .wait_status = -1}});
+      tell(Exited{.rank = rank->rank, .wait_status = -1});
     } else {
-      tell(LinkLost{fmt::format("the shim of rank {} was killed", rank->rank())});
+      tell(LinkLost{fmt::format("the shim of rank {} was killed", rank->rank)});
     }
   }
 }
@@ -145,64 +131,61 @@ void AgentLoop::on_reaped(pid_t pid) {
 void AgentLoop::read_channel() {
   if (!channel_open_) return;
   channel_open_ = channel_.read_some();
-  while (const auto frame = channel_.next()) {
-    const bool late = !state_.spec() && frame->envelope == envelope_;
-    const bool binds = std::holds_alternative<Spec>(frame->message) ||
-                       std::holds_alternative<Kill>(frame->message);
-    if (binds && !state_.spec() && !late) envelope_ = frame->envelope;
-    if (const auto* credit = std::get_if<Credit>(&frame->message)) output_.credit(*credit);
-    const auto* input = std::get_if<Stdin>(&frame->message);
-    if (input != nullptr && frame->envelope == envelope_) ranks_.add_input(*input);
-    if (const auto* window = std::get_if<Window>(&frame->message)) ranks_.resize(*window);
-    const auto* watch = std::get_if<Watch>(&frame->message);
-    if (watch != nullptr && frame->envelope == envelope_) output_.watch(*watch);
-    if (const auto* beat = std::get_if<Heartbeat>(&frame->message)) {
-      const bool first = !heard_beat_;
-      heard_beat_ = *beat;
-      heard_beat_at_ = Clock::now();
-      if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
-    }
-    // Frames of another epoch or agent are late: they are dropped.
-    if (frame->envelope == envelope_ || !state_.spec()) tell(FrameCame{frame->message, late});
-  }
+  while (const auto frame = channel_.next()) take_frame(*frame);
   if (channel_.error()) tell(LinkLost{"invalid data from the launcher: " + *channel_.error()});
   if (!channel_open_) lose_root({});
 }
 
-void AgentLoop::read_reports() {
-  for (const auto& rank : ranks_) read_reports(*rank);
+void AgentLoop::take_frame(const Frame& frame) {
+  const Message& message = frame.message;
+  const bool late = !state_.spec() && frame.envelope == envelope_;
+  const bool binds = std::holds_alternative<Spec>(message) || std::holds_alternative<Kill>(message);
+  if (binds && !state_.spec() && !late) envelope_ = frame.envelope;
+  const bool ours = frame.envelope == envelope_;
+  if (const auto* credit = std::get_if<Credit>(&message)) output_.credit(*credit);
+  if (const auto* input = std::get_if<Stdin>(&message); input != nullptr && ours)
+    ranks_.add_input(*input);
+  if (const auto* window = std::get_if<Window>(&message)) ranks_.resize(*window);
+  if (const auto* watch = std::get_if<Watch>(&message); watch != nullptr && ours)
+    output_.watch(*watch);
+  if (const auto* beat = std::get_if<Heartbeat>(&message)) {
+    const bool first = !heard_beat_;
+    heard_beat_ = *beat;
+    heard_beat_at_ = Clock::now();
+    if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
+  }
+  // Frames of another epoch or agent are late: they are dropped.
+  if (ours || !state_.spec()) tell(FrameCame{message, late});
 }
 
-void AgentLoop::read_reports(RankProcess& rank) {
-  while (rank.control() >= 0) {
-    const auto report = rank.next_report();
-    if (!report) return;
-    Exited how{.rank = rank.rank(), .time = report->time};
-    switch (report->kind) {
-      case ShimReport::Kind::empty:
-        if (report->value > 0) tell(BackgroundKilled{static_cast<std::uint32_t>(report->value)});
-        rank.order({ShimOrder::Kind::leave, 0});
-        continue;
-      case ShimReport::Kind::started:
-        rank.set_pid(namespace_.entered() ? pid_of_rank(rank.shim(), report->value)
-                                          : report->value);
-        tell(RankStarted{rank.rank(), rank.pid()});
-        continue;
-      case ShimReport::Kind::exited:
-        pass_error_file(rank);
-        how.wait_status = report->value;
-        if (!sent_kill_)
-          how.detail = autopsy_.explain(how.wait_status, rank.pid(), rank.program().cwd);
-        break;
-      case ShimReport::Kind::failed:
-        how.stage = report->stage;
-        how.spawn_errno = report->value;
-        how.detail =
-            how.stage == Exited::Stage::chdir ? rank.program().cwd : rank.program().argv[0];
-        break;
-    }
-    tell(RankEnded{how});
+void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
+  Exited how{.rank = rank.rank, .time = report.time};
+  switch (report.kind) {
+    case ShimReport::Kind::empty:
+      if (report.value > 0) tell(BackgroundKilled{static_cast<std::uint32_t>(report.value)});
+      return rank.order({ShimOrder::Kind::leave, 0});
+    case ShimReport::Kind::started:
+      rank.pid = namespace_.entered() ? pid_of_rank(rank.shim, report.value) : report.value;
+      return channel_.send_control(envelope_, Started{rank.rank, rank.pid});
+    case ShimReport::Kind::exited:
+      pass_error_file(rank.rank);
+      how.wait_status = report.value;
+      if (!sent_kill_) how.detail = autopsy_.explain(how.wait_status, rank.pid, rank.program.cwd);
+      break;
+    case ShimReport::Kind::failed:
+      how.stage = report.stage;
+      how.spawn_errno = report.value;
+      how.detail = how.stage == Exited::Stage::chdir ? rank.program.cwd : rank.program.argv[0];
+      break;
   }
+  tell(how);
+}
+
+void AgentLoop::pass_error_file(std::int32_t rank) {
+  if (folder_.path().empty()) return;
+  const std::string file = folder_.error_file(envelope_.epoch, rank);
+  const ErrorFile message{rank, read_written_file(file, kMaxErrorFileBytes)};
+  if (!message.text.empty()) channel_.send_control(envelope_, message);
 }
 
 void AgentLoop::read_streams() {
@@ -212,25 +195,6 @@ void AgentLoop::read_streams() {
   output_.move(now_);
   if (const std::uint64_t taken = ranks_.feed_inputs(); taken > 0)
     channel_.send_control(envelope_, Credit{taken});
-}
-
-/// Serves the test of MASTER_ADDR, between Ready and Go.
-void AgentLoop::test_addresses() {
-  door_.turn(now_);
-  const std::vector<Probed::Result> results = probe_.turn(now_);
-  if (!results.empty()) channel_.send_control(envelope_, Probed{probe_.search(), results});
-}
-
-void AgentLoop::pass_error_file(const RankProcess& rank) {
-  if (folder_.path().empty()) return;
-  const std::string file = folder_.error_file(envelope_.epoch, rank.rank());
-  ErrorFile message{rank.rank(), read_written_file(file, kMaxErrorFileBytes)};
-  if (!message.text.empty()) channel_.send_control(envelope_, message);
-}
-
-int run_agent(const AgentSetup& setup) {
-  raise_open_files();  // A rank needs three, and one for its log file.
-  return AgentLoop(setup).run();
 }
 
 }  // namespace ds::launcher

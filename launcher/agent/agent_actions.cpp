@@ -1,14 +1,12 @@
 // AgentLoop: performs the actions of AgentState, watches the neighbors, and drains the channel at
 // the end.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "launcher/agent/agent_loop.h"
-#include "launcher/agent/leftovers.h"
+#include "launcher/agent/agent.h"
 
 namespace ds::launcher {
 namespace {
@@ -46,16 +44,12 @@ void AgentLoop::lose_root(const std::string& why) {
 }
 
 void AgentLoop::perform(const Send& action) {
+  const Message& message = action.message;
+  if (std::holds_alternative<Heartbeat>(message)) return send_heartbeat();
   // The last frame must not overtake output.
-  const bool is_last = std::holds_alternative<Bye>(action.message) ||
-                       std::holds_alternative<Cleared>(action.message);
-  if (std::holds_alternative<Heartbeat>(action.message)) {
-    send_heartbeat();
-  } else if (is_last) {
-    channel_.send_last(envelope_, action.message);
-  } else {
-    channel_.send_control(envelope_, action.message);
-  }
+  if (std::holds_alternative<Bye>(message) || std::holds_alternative<Cleared>(message))
+    return channel_.send_last(envelope_, message);
+  channel_.send_control(envelope_, message);
 }
 
 void AgentLoop::send_heartbeat() {
@@ -68,22 +62,19 @@ void AgentLoop::send_heartbeat() {
   channel_.send_control(envelope_, beat);
 }
 
-void AgentLoop::enter_namespace(Isolate wish) {
-  namespace_.enter(wish);
-  if (wish != Isolate::required) return;
-  // Any set of stopped links must end by itself, too.
-  link_.resist_stops();
-  ::kill(guard_.process().pid(), kResistStops);
-}
-
 Cookie AgentLoop::own_cookie() const {
   const ProcessRef self = ProcessRef::of(::getpid());
   return {state_.spec()->job_cookie, self.pid(), self.start_time()};
 }
 
-void AgentLoop::perform(const HoldPort&) {
-  enter_namespace(state_.spec()->isolate);
+void AgentLoop::hold_master_port() {
   const Spec& spec = *state_.spec();
+  namespace_.enter(spec.isolate);
+  if (spec.isolate == Isolate::required) {
+    // Any set of stopped links must end by itself, too.
+    link_.resist_stops();
+    ::kill(guard_.process().pid(), kResistStops);
+  }
   if (folder_.path().empty()) folder_ = AgentFolder::make(agent_folders_of_user(), own_cookie());
   if (spec.hold_port) {
     port_ = hold_port(spec.port);
@@ -106,9 +97,8 @@ void AgentLoop::perform(const DialMaster& action) {
 
 void AgentLoop::perform(const KillLeftovers& action) {
   channel_.flush();
-  const std::size_t killed =
-      sweep_job(agent_folders_of_user(), action.job_cookie, Deadline::after(kSweepLimit));
-  tell(LeftoversKilled{static_cast<std::uint32_t>(killed)});
+  const std::uint32_t killed = sweep_job(agent_folders_of_user(), action.job_cookie);
+  channel_.send_control(envelope_, Swept{killed});
 }
 
 void AgentLoop::perform(const StartRanks& action) {
@@ -150,40 +140,37 @@ void AgentLoop::perform(const SignalMains& action) {
   ranks_.order({ShimOrder::Kind::signal, action.signo}, action.rank);
 }
 
-void AgentLoop::perform(const KillRanks&) {
-  sent_kill_ = true;
-  ranks_.order({ShimOrder::Kind::kill, 0});
+void AgentLoop::perform(Act action) {
+  switch (action) {
+    case Act::hold_port:
+      return hold_master_port();
+    case Act::kill_ranks:
+      sent_kill_ = true;
+      return ranks_.order({ShimOrder::Kind::kill, 0});
+    case Act::suspend_ranks:
+      return ranks_.order({ShimOrder::Kind::suspend, 0});
+    case Act::resume_ranks:
+      return ranks_.order({ShimOrder::Kind::resume, 0});
+    case Act::kill_strays:
+      kill_strays_ = true;
+      if (!bad_since_) bad_since_ = Clock::now();
+      return;
+    case Act::forget_ranks:
+      ranks_ = RankSet{};
+      started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
+      return;
+    case Act::kill_everything:
+      return kill_everything();
+  }
 }
 
-void AgentLoop::perform(const SuspendRanks&) { ranks_.order({ShimOrder::Kind::suspend, 0}); }
-
-void AgentLoop::perform(const ResumeRanks&) { ranks_.order({ShimOrder::Kind::resume, 0}); }
-
-void AgentLoop::perform(const KillStrays&) {
-  kill_strays_ = true;
-  if (!bad_since_) bad_since_ = Clock::now();
-}
-
-void AgentLoop::perform(const ForgetRanks&) {
-  ranks_ = RankSet{};
-  started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
-}
-
-void AgentLoop::perform(const KillEverything&) {
+void AgentLoop::kill_everything() {
   channel_.flush();  // Killing may take long.
   killing_everything_ = sent_kill_ = true;
-  for (const auto& rank : ranks_) rank->cgroup().kill();
+  for (const auto& rank : ranks_) kill_cgroup(rank->cgroup.folder());
   namespace_.kill();
-  kill_children_until_none(
-      Deadline::after(kKillLimit),
-      [](void* self, pid_t pid, int) { static_cast<AgentLoop*>(self)->on_reaped(pid); }, this);
+  kill_children_until_none(Deadline::after(kKillLimit), [this](pid_t pid, int) { on_reaped(pid); });
 }
-
-void AgentLoop::perform(const Finish& action) { exit_code_ = action.code; }
-
-/// Returns true if this agent checks its neighbors. A remote agent without ranks has nothing to
-/// protect and sleeps. A local one must not outlive a launcher that is stopped.
-bool AgentLoop::looks() const { return started_ || root_.process().pid() != 0; }
 
 void AgentLoop::look_at_neighbors() {
   if (!looks() || now_ < next_look_) return;
@@ -193,7 +180,7 @@ void AgentLoop::look_at_neighbors() {
     tell(LinkLost{"the first process of the ranks' PID namespace was stopped"});
   for (const auto& rank : ranks_) {
     if (rank->shim_stopped())
-      tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank())});
+      tell(LinkLost{fmt::format("the shim of rank {} was stopped", rank->rank)});
   }
   // A launcher that suspends its job stops itself.
   if (root_.stopped_twice() && !state_.suspended()) lose_root("the launcher was stopped");

@@ -6,19 +6,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "launcher/agent/agent.h"
-
 namespace ds::launcher {
 namespace {
 
 /// Returns true if every rank has a program, and every program has a file to run.
 bool is_runnable(const Spec& spec) {
-  const bool known = std::all_of(spec.ranks.begin(), spec.ranks.end(), [&](const RankSpec& rank) {
+  const auto has_program = [&](const RankSpec& rank) {
     return rank.program >= 0 && static_cast<std::size_t>(rank.program) < spec.programs.size();
-  });
-  return known && !spec.ranks.empty() &&
-         std::none_of(spec.programs.begin(), spec.programs.end(),
-                      [](const ProgramSpec& program) { return program.argv.empty(); });
+  };
+  const auto has_file = [](const ProgramSpec& program) { return !program.argv.empty(); };
+  return !spec.ranks.empty() && std::ranges::all_of(spec.ranks, has_program) &&
+         std::ranges::all_of(spec.programs, has_file);
 }
 
 }  // namespace
@@ -34,43 +32,20 @@ std::vector<AgentAction> AgentState::on(const AgentEvent& event, Clock::time_poi
   return out;
 }
 
-std::optional<Clock::time_point> AgentState::silence_limit() const {
-  if (root_lost_ || suspended_) return std::nullopt;
-  if (!silence_) return std::nullopt;
-  return last_heard_ + *silence_;
-}
-
-Clock::time_point AgentState::wake_at() const {
-  Clock::time_point at = next_heartbeat_;
-  for (const auto& timer : {kill_at_, force_at_, silence_limit()}) {
-    if (timer) at = std::min(at, *timer);
-  }
-  return at;
-}
-
 void AgentState::take(const FrameCame& event, Actions& out) {
   last_heard_ = now_;
-  obey(event, out);
-}
-
-void AgentState::obey(const FrameCame& event, Actions& out) {
   const Message& message = event.message;
+  const bool is_running = phase_ == Phase::running;
   if (const auto* spec = std::get_if<Spec>(&message)) {
-    if (phase_ != Phase::waiting || spec_) return give_up("the launcher sent a second Spec", out);
-    if (!is_runnable(*spec)) return give_up("the Spec has no program to run", out);
-    spec_ = *spec;
-    silence_.reset();
-    if (spec->node_timeout_ms > 0) silence_ = std::chrono::milliseconds(spec->node_timeout_ms);
-    next_heartbeat_ = now_ + beat_period();
-    out.emplace_back(HoldPort{});
+    take_spec(*spec, out);
   } else if (const auto* go = std::get_if<Go>(&message)) {
-    if (phase_ == Phase::running || phase_ == Phase::killing) return;
+    if (is_running || phase_ == Phase::killing) return;
     if (phase_ != Phase::ready) return give_up("the launcher sent Go before Spec", out);
     phase_ = Phase::running;
     next_heartbeat_ = std::min(next_heartbeat_, now_ + beat_period());
     out.emplace_back(StartRanks{go->env});
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
-    if (phase_ == Phase::running) out.emplace_back(SignalMains{signal->signo, signal->rank});
+    if (is_running) out.emplace_back(SignalMains{signal->signo, signal->rank});
   } else if (const auto* stopping = std::get_if<Stop>(&message)) {
     if (!event.late) stop(std::chrono::milliseconds(stopping->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
@@ -80,12 +55,20 @@ void AgentState::obey(const FrameCame& event, Actions& out) {
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
     if (phase_ == Phase::ready) out.emplace_back(DialMaster{*probe});
   } else if (std::holds_alternative<Suspend>(message)) {
-    if (phase_ == Phase::running && !suspended_) out.emplace_back(SuspendRanks{});
-    suspended_ = true;
+    if (!std::exchange(suspended_, true) && is_running) out.emplace_back(Act::suspend_ranks);
   } else if (std::holds_alternative<Resume>(message)) {
-    if (phase_ == Phase::running && suspended_) out.emplace_back(ResumeRanks{});
-    suspended_ = false;
+    if (std::exchange(suspended_, false) && is_running) out.emplace_back(Act::resume_ranks);
   }
+}
+
+void AgentState::take_spec(const Spec& spec, Actions& out) {
+  if (phase_ != Phase::waiting || spec_) return give_up("the launcher sent a second Spec", out);
+  if (!is_runnable(spec)) return give_up("the Spec has no program to run", out);
+  spec_ = spec;
+  silence_.reset();
+  if (spec.node_timeout_ms > 0) silence_ = std::chrono::milliseconds(spec.node_timeout_ms);
+  next_heartbeat_ = now_ + beat_period();
+  out.emplace_back(Act::hold_port);
 }
 
 void AgentState::stop(Clock::duration grace, Actions& out) {
@@ -93,8 +76,8 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
   if (phase_ != Phase::running) return;
   if (!std::exchange(term_sent_, true)) out.emplace_back(SignalMains{SIGTERM});
   // A stopped process gets TERM only after SIGCONT.
-  if (std::exchange(suspended_, false)) out.emplace_back(ResumeRanks{});
-  kill_at_ = std::min(kill_at_.value_or(now_ + grace), now_ + grace);
+  if (std::exchange(suspended_, false)) out.emplace_back(Act::resume_ranks);
+  kill_at_ = std::min(kill_at_, now_ + grace);
 }
 
 void AgentState::kill_ranks(Actions& out) {
@@ -106,9 +89,9 @@ void AgentState::kill_ranks(Actions& out) {
   }
   if (phase_ != Phase::running) return;
   phase_ = Phase::killing;
-  kill_at_.reset();
+  kill_at_ = kNever;
   force_at_ = now_ + kKillHelpsWithin;
-  out.emplace_back(KillRanks{});
+  out.emplace_back(Act::kill_ranks);
 }
 
 void AgentState::give_up(const std::string& why, Actions& out) {
@@ -116,11 +99,11 @@ void AgentState::give_up(const std::string& why, Actions& out) {
   failure_ = why;
   const bool has_ranks = phase_ == Phase::running || phase_ == Phase::killing;
   if (!has_ranks) return take(NodeEmpty{}, out);
-  if (phase_ == Phase::running) out.emplace_back(KillRanks{});
-  out.emplace_back(KillStrays{});
+  if (phase_ == Phase::running) out.emplace_back(Act::kill_ranks);
+  out.emplace_back(Act::kill_strays);
   phase_ = Phase::killing;
-  kill_at_.reset();
-  force_at_ = std::min(force_at_.value_or(now_ + kShimsHelpWithin), now_ + kShimsHelpWithin);
+  kill_at_ = kNever;
+  force_at_ = std::min<Clock::time_point>(force_at_, now_ + kShimsHelpWithin);
 }
 
 void AgentState::take(const RootLost& event, Actions& out) {
@@ -128,9 +111,8 @@ void AgentState::take(const RootLost& event, Actions& out) {
   // Sent before the ends of ranks that follow from it: a root that was only stopped and goes on
   // must learn the cause.
   if (!event.why.empty()) out.emplace_back(Send{Problem{event.why}});
-  const Clock::duration grace =
-      spec_ ? std::min<Clock::duration>(std::chrono::milliseconds(spec_->grace_ms), kLossGrace)
-            : kLossGrace;
+  Clock::duration grace = kLossGrace;
+  if (spec_) grace = std::min<Clock::duration>(grace, std::chrono::milliseconds(spec_->grace_ms));
   stop(grace, out);
 }
 
@@ -139,46 +121,26 @@ void AgentState::take(const PortHeld& event, Actions& out) {
   out.emplace_back(Send{Ready{event.port}});
 }
 
-void AgentState::take(const RankStarted& event, Actions& out) {
-  out.emplace_back(Send{Started{event.rank, event.pid}});
-}
-
-void AgentState::take(const RankEnded& event, Actions& out) {
+void AgentState::take(const Exited& event, Actions& out) {
   // The agent kills ranks after a failure of its own; the Problem has the cause.
-  if (!failure_) out.emplace_back(Send{event.how});
-}
-
-void AgentState::take(const BackgroundKilled& event, Actions&) {
-  if (phase_ == Phase::running && !term_sent_) killed_ += event.count;
+  if (!failure_) out.emplace_back(Send{event});
 }
 
 void AgentState::take(const NodeEmpty&, Actions& out) {
-  if (!failure_ && !root_lost_ && spec_ && spec_->keep_agent) return await_next_epoch(out);
-  if (failure_) {
-    out.emplace_back(Send{Problem{*failure_}});
-  } else {
-    out.emplace_back(Send{Bye{killed_}});
+  if (!failure_ && !root_lost_ && spec_ && spec_->keep_agent) {  // Waits for the next epoch.
+    out.emplace_back(Send{Cleared{}});
+    out.emplace_back(Act::forget_ranks);
+    phase_ = Phase::waiting;
+    spec_.reset();
+    term_sent_ = false;
+    killed_ = 0;
+    kill_at_ = force_at_ = kNever;
+    return;
   }
+  out.emplace_back(Send{failure_ ? Message(Problem{*failure_}) : Message(Bye{killed_})});
   out.emplace_back(Finish{failure_ ? 1 : leaves_processes() ? kLeavesProcesses : 0});
   phase_ = Phase::ended;
 }
-
-void AgentState::await_next_epoch(Actions& out) {
-  out.emplace_back(Send{Cleared{}});
-  out.emplace_back(ForgetRanks{});
-  phase_ = Phase::waiting;
-  spec_.reset();
-  term_sent_ = false;
-  killed_ = 0;
-  kill_at_.reset();
-  force_at_.reset();
-}
-
-void AgentState::take(const LeftoversKilled& event, Actions& out) {
-  out.emplace_back(Send{Swept{event.count}});
-}
-
-void AgentState::take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
 
 /// Returns the period of heartbeats: at least four in a node timeout, so that one late heartbeat
 /// does not lose the node.
@@ -196,14 +158,14 @@ void AgentState::take(const TimePassed&, Actions& out) {
     next_heartbeat_ = now_ + beat_period();
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
-  if (const auto limit = silence_limit(); limit && now_ >= *limit) {
+  if (now_ >= silence_limit()) {
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
     take(RootLost{fmt::format("the launcher was silent for {} s", silent.count())}, out);
   }
-  if (phase_ == Phase::running && kill_at_ && now_ >= *kill_at_) kill_ranks(out);
-  if (phase_ == Phase::killing && force_at_ && now_ >= *force_at_) {
-    force_at_.reset();
-    out.emplace_back(KillEverything{});
+  if (phase_ == Phase::running && now_ >= kill_at_) kill_ranks(out);
+  if (phase_ == Phase::killing && now_ >= force_at_) {
+    force_at_ = kNever;
+    out.emplace_back(Act::kill_everything);
   }
 }
 

@@ -1,6 +1,7 @@
 // Policy of an agent: turns events on one node into actions; performs nothing.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -22,13 +23,6 @@ struct RootLost {     // the channel ended, the root is stopped, or this agent g
 struct PortHeld {
   std::uint16_t port = 0;
 };
-struct RankStarted {
-  std::int32_t rank = 0;
-  std::int32_t pid = 0;
-};
-struct RankEnded {
-  Exited how;
-};
 struct BackgroundKilled {  // after a program that ended by itself
   std::uint32_t count = 0;
 };
@@ -36,26 +30,20 @@ struct NodeEmpty {};  // all shims have ended
 struct LinkLost {     // the guard or a shim was killed or stopped
   std::string what;
 };
-struct LeftoversKilled {
-  std::uint32_t count = 0;
-};
 struct TimePassed {};
-using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, RankStarted, RankEnded,
-                                BackgroundKilled, NodeEmpty, LinkLost, LeftoversKilled, TimePassed>;
+using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, Exited, BackgroundKilled, NodeEmpty,
+                                LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
 
 // Actions.
 struct Send {
   Message message;
   friend bool operator==(const Send&, const Send&) = default;
 };
-struct HoldPort {  // answered by PortHeld
-  friend bool operator==(const HoldPort&, const HoldPort&) = default;
-};
 struct DialMaster {  // its results are sent as Probed
   Probe probe;
   friend bool operator==(const DialMaster&, const DialMaster&) = default;
 };
-struct KillLeftovers {  // of earlier agents of a job; answered by LeftoversKilled
+struct KillLeftovers {  // of earlier agents of a job; their number is sent as Swept
   std::string job_cookie;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
@@ -68,35 +56,29 @@ struct SignalMains {
   int rank = -1;  // -1: every rank
   friend bool operator==(const SignalMains&, const SignalMains&) = default;
 };
-struct KillRanks {  // through their shims
-  friend bool operator==(const KillRanks&, const KillRanks&) = default;
-};
-struct SuspendRanks {
-  friend bool operator==(const SuspendRanks&, const SuspendRanks&) = default;
-};
-struct ResumeRanks {
-  friend bool operator==(const ResumeRanks&, const ResumeRanks&) = default;
-};
-struct KillStrays {  // from now on kill every child that is not a shim, as soon as it appears
-  friend bool operator==(const KillStrays&, const KillStrays&) = default;
-};
-struct ForgetRanks {  // all have ended; new ones may start
-  friend bool operator==(const ForgetRanks&, const ForgetRanks&) = default;
-};
-struct KillEverything {  // kill all children directly, shims included
-  friend bool operator==(const KillEverything&, const KillEverything&) = default;
-};
 struct Finish {  // send what is queued, then exit with this code
   int code = 0;
   friend bool operator==(const Finish&, const Finish&) = default;
 };
+/// Actions without arguments.
+enum class Act {
+  hold_port,   // answered by PortHeld
+  kill_ranks,  // through their shims
+  suspend_ranks,
+  resume_ranks,
+  kill_strays,     // from now on kill every child that is not a shim, as soon as it appears
+  forget_ranks,    // all have ended; new ones may start
+  kill_everything  // kill all children directly, shims included
+};
 using AgentAction =
-    std::variant<Send, HoldPort, DialMaster, KillLeftovers, StartRanks, SignalMains, KillRanks,
-                 SuspendRanks, ResumeRanks, KillStrays, KillEverything, ForgetRanks, Finish>;
+    std::variant<Send, DialMaster, KillLeftovers, StartRanks, SignalMains, Act, Finish>;
+
+/// Exit code of an agent that leaves background processes alive: its guard then kills nothing.
+inline constexpr int kLeavesProcesses = 2;
 
 /// The policy of one agent.
 /// Promise: ranks start once in an epoch, after Go. TERM is sent once, KILL when the shortest
-///          requested grace ends, KillEverything if KILL does not help within 2 s. The loss of the
+///          requested grace ends, kill_everything if KILL does not help within 2 s. The loss of the
 ///          root is a Stop with at most 3 s. The loss of a link ends all ranks at once; shims are
 ///          killed last, so that no rank is without a link if this process is killed, too. Finish
 ///          comes exactly once, as the last action. With Spec::keep_agent the agent outlives its
@@ -115,7 +97,9 @@ class AgentState {
   explicit AgentState(Clock::time_point now);
   std::vector<AgentAction> on(const AgentEvent& event, Clock::time_point now);
   /// Returns when TimePassed is due.
-  [[nodiscard]] Clock::time_point wake_at() const;
+  [[nodiscard]] Clock::time_point wake_at() const {
+    return std::min({next_heartbeat_, kill_at_, force_at_, silence_limit()});
+  }
   [[nodiscard]] const std::optional<Spec>& spec() const { return spec_; }
   [[nodiscard]] bool suspended() const { return suspended_; }
   /// Returns true if background processes of the ranks stay alive: Spec asks for it, and nothing
@@ -127,23 +111,25 @@ class AgentState {
  private:
   enum class Phase { waiting, ready, running, killing, ended };
   using Actions = std::vector<AgentAction>;
+  static constexpr auto kNever = Clock::time_point::max();
 
   void take(const FrameCame& event, Actions& out);
   void take(const RootLost& event, Actions& out);
   void take(const PortHeld& event, Actions& out);
-  void take(const RankStarted& event, Actions& out);
-  void take(const RankEnded& event, Actions& out);
-  void take(const BackgroundKilled& event, Actions& out);
+  void take(const Exited& event, Actions& out);
+  void take(const BackgroundKilled& event, Actions&) {
+    if (phase_ == Phase::running && !term_sent_) killed_ += event.count;
+  }
   void take(const NodeEmpty& event, Actions& out);
-  void take(const LinkLost& event, Actions& out);
-  void take(const LeftoversKilled& event, Actions& out);
+  void take(const LinkLost& event, Actions& out) { give_up(event.what, out); }
   void take(const TimePassed& event, Actions& out);
-  void obey(const FrameCame& event, Actions& out);
+  void take_spec(const Spec& spec, Actions& out);
   void stop(Clock::duration grace, Actions& out);
   void kill_ranks(Actions& out);
-  void await_next_epoch(Actions& out);
   void give_up(const std::string& why, Actions& out);
-  [[nodiscard]] std::optional<Clock::time_point> silence_limit() const;
+  [[nodiscard]] Clock::time_point silence_limit() const {
+    return root_lost_ || suspended_ || !silence_ ? kNever : last_heard_ + *silence_;
+  }
   [[nodiscard]] Clock::duration beat_period() const;
 
   Phase phase_ = Phase::waiting;
@@ -158,8 +144,8 @@ class AgentState {
   std::uint32_t killed_ = 0;  // background processes, for Bye
   Clock::time_point last_heard_;
   Clock::time_point next_heartbeat_;
-  std::optional<Clock::time_point> kill_at_;
-  std::optional<Clock::time_point> force_at_;
+  Clock::time_point kill_at_ = kNever;
+  Clock::time_point force_at_ = kNever;
 };
 
 }  // namespace ds::launcher

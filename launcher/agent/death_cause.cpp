@@ -1,12 +1,20 @@
 #include "launcher/agent/death_cause.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <filesystem>
 
+#include "engine/base/unique_fd.h"
 #include "engine/base/units.h"
+#include "launcher/agent/process_tree.h"
 
 namespace ds::launcher {
 namespace {
@@ -53,15 +61,14 @@ std::string core_place(const DeathFacts& facts) {
   std::string name;
   bool with_pid = false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '%' || i + 1 == pattern.size()) {
+    const char what = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (pattern[i] != '%' || what == '\0') {
       name += pattern[i];
       continue;
     }
-    const char what = pattern[++i];
+    ++i;
     with_pid = with_pid || what == 'p';
-    if (what == '%') name += '%';
-    if (what == 'p' || what == 'P') name += std::to_string(facts.pid);
-    if (what != '%' && what != 'p' && what != 'P') name += '*';
+    name += what == 'p' || what == 'P' ? std::to_string(facts.pid) : what == '%' ? "%" : "*";
   }
   if (facts.core_uses_pid && !with_pid) name += "." + std::to_string(facts.pid);
   if (name.empty()) return "core dumped";
@@ -82,13 +89,42 @@ void append(std::string& text, const std::string& more) {
   text += more;
 }
 
+constexpr std::chrono::milliseconds kLogLimit{100};
+/// The clock of the kernel's log and the steady clock drift apart.
+constexpr std::chrono::minutes kClockDrift{1};
+
+/// Returns the last line of the kernel's log after `since` that names `pid` as an OOM victim.
+/// Each read gives one record, "PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT".
+std::string kernel_line_about(pid_t pid, Clock::time_point since) {
+  const UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::string found;
+  if (!log) return found;
+  const auto earliest =
+      std::chrono::duration_cast<std::chrono::microseconds>(since.time_since_epoch() - kClockDrift)
+          .count();
+  const Deadline deadline = Deadline::after(kLogLimit);
+  std::array<char, 8192> record;
+  while (!deadline.passed()) {
+    const ssize_t got = ::read(log.get(), record.data(), record.size());
+    if (got < 0 && errno == EPIPE)
+      continue;  // The record was overwritten; the next read gives a later one.
+    if (got <= 0) return found;
+    const std::string_view line(record.data(), static_cast<std::size_t>(got));
+    if (!names_oom_victim(line, pid)) continue;
+    const std::size_t time = line.find(',', line.find(',') + 1) + 1;
+    long long at = 0;
+    std::from_chars(line.data() + time, line.data() + line.size(), at);
+    if (at >= earliest) found = line.substr(line.find(';') + 1);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string describe_death(const DeathFacts& facts) {
   const int status = facts.wait_status;
+  if (status == 0) return {};
   const int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const bool failed = signo != 0 || WEXITSTATUS(status) != 0;
-  if (!failed) return {};
   if (signo == SIGKILL && (facts.oom_kills > 0 || !facts.kernel_line.empty()))
     return out_of_memory(facts);
   std::string text;
@@ -108,10 +144,39 @@ bool names_oom_victim(std::string_view line, pid_t pid) {
     if (at == std::string_view::npos) continue;
     const std::string_view rest = line.substr(at + words.size());
     const std::string number = std::to_string(pid);
-    return rest.starts_with(number) && !rest.substr(number.size()).empty() &&
-           (rest[number.size()] == ' ' || rest[number.size()] == ',');
+    return rest.starts_with(number + ' ') || rest.starts_with(number + ',');
   }
   return false;
+}
+
+void Autopsy::begin() {
+  started_ = Clock::now();
+  cgroup_ = MemoryCgroup::find();
+  kills_before_ = cgroup_.kills();
+}
+
+std::string Autopsy::explain(int wait_status, pid_t pid, const std::string& cwd) const {
+  if (wait_status == 0) return {};
+  DeathFacts facts{.wait_status = wait_status, .pid = pid, .cwd = cwd};
+  const auto kills = cgroup_.kills();
+  if (kills && kills_before_ && *kills > *kills_before_) {
+    facts.oom_kills = *kills - *kills_before_;
+    facts.memory_limit = cgroup_.limit();
+  }
+  const int signo = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+  if (signo == SIGKILL) facts.kernel_line = kernel_line_about(pid, started_);
+  struct statvfs shm {};
+  if (signo == SIGBUS && ::statvfs("/dev/shm", &shm) == 0) {
+    facts.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
+    facts.shm_free = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;
+  }
+  if (signo != 0 && WCOREDUMP(wait_status)) {
+    facts.core_pattern = first_line_of("/proc/sys/kernel/core_pattern");
+    facts.core_uses_pid = first_line_of("/proc/sys/kernel/core_uses_pid") == "1";
+    std::error_code unknown;
+    if (cwd.empty()) facts.cwd = std::filesystem::current_path(unknown).string();
+  }
+  return describe_death(facts);
 }
 
 }  // namespace ds::launcher

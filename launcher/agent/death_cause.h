@@ -1,4 +1,4 @@
-// Words the cause of a death beyond the exit status: out of memory, core dump, full /dev/shm. Pure.
+// Says why a rank died beyond its exit status: out of memory, core dump, full /dev/shm.
 #pragma once
 
 #include <sys/types.h>
@@ -7,6 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "engine/base/deadline.h"
+#include "launcher/agent/cgroups.h"
 
 namespace ds::launcher {
 
@@ -29,5 +32,21 @@ std::string describe_death(const DeathFacts& facts);
 
 /// Returns true if a line of the kernel's log says that the OOM killer killed this process.
 bool names_oom_victim(std::string_view line, pid_t pid);
+
+/// Collects the facts about a death on the node. One object serves all ranks. Threads: one.
+class Autopsy {
+ public:
+  /// Called before the ranks start: records how often the kernel has killed so far.
+  void begin();
+  /// Returns why a rank has just died; empty if the node knows no more than its status. `cwd` is
+  /// the working directory of the rank (empty: that of this process). Takes some milliseconds after
+  /// SIGKILL.
+  [[nodiscard]] std::string explain(int wait_status, pid_t pid, const std::string& cwd) const;
+
+ private:
+  MemoryCgroup cgroup_;
+  std::optional<std::uint64_t> kills_before_;
+  Clock::time_point started_;
+};
 
 }  // namespace ds::launcher

@@ -1,21 +1,65 @@
 #include "launcher/agent/leftovers.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
-#include <vector>
 
-#include "launcher/agent/agent_folder.h"
+#include "engine/base/function_ref.h"
+#include "engine/base/split.h"
+#include "launcher/agent/cgroups.h"
 #include "launcher/agent/process_tree.h"
-#include "launcher/agent/rank_cgroup.h"
 
 namespace ds::launcher {
 namespace {
 
-using Wanted = std::function<bool(const Cookie&)>;
+template <class Number>
+bool read_whole(std::string_view text, Number& number) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end && number > 0;
+}
+
+constexpr std::string_view kPrefix = "agent-";
+
+UniqueFd open_folder(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// Returns true if only this user can enter the folder: anybody may create folders in /tmp.
+bool is_private(const std::string& path) {
+  struct stat facts {};
+  const UniqueFd folder = open_folder(path);
+  return folder && ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
+         (facts.st_mode & 077U) == 0;
+}
+
+std::string folder_of(const std::string& base, const Cookie& cookie) {
+  return fmt::format("{}/{}{}", base, kPrefix, cookie.text());
+}
+
+/// Returns true if an agent holds its folder. An agent in another PID namespace is known by its
+/// lock alone; one that has not locked yet, by its pid.
+bool is_held(const std::string& base, const Cookie& cookie) {
+  const UniqueFd folder = open_folder(folder_of(base, cookie));
+  if (!folder) return errno != ENOENT;
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return true;
+  return ProcessRef::of(cookie.agent, cookie.start).lives();
+}
+
+using Wanted = FunctionRef<bool(const Cookie&)>;
 using State = ProcessRef::State;
+
+constexpr std::chrono::seconds kSweepLimit{3};
 
 bool is_link(const std::string& name) {
   return name == kShimName || name == kGuardName || name == kAgentName;
@@ -49,9 +93,8 @@ bool is_cut_off(pid_t link) {
   // The first process of a pod is a dslaunch, but not a link.
   if (name == kShimName) return parent <= 1 || !is_link(name_of(parent));
   const std::vector<pid_t> children = children_of(link);
-  return name == kGuardName && std::none_of(children.begin(), children.end(), [](pid_t child) {
-           return name_of(child) == kAgentName;
-         });
+  return name == kGuardName &&
+         std::ranges::none_of(children, [](pid_t child) { return name_of(child) == kAgentName; });
 }
 
 /// Appends a process with all below it: a descendant may have removed the cookie.
@@ -65,21 +108,18 @@ void append_tree(const ProcessRef& process, std::vector<ProcessRef>& out) {
 /// seen stopped for StopWatch::kPeriod: a job may be suspended and resumed process by process.
 class Search {
  public:
-  enum class Stopped { spare, kill };
   /// `agents`: cookies to look for besides those in /proc: their links may have no ranks any more.
-  Search(const Wanted& wanted, Stopped stopped, std::vector<Cookie> agents)
-      : wanted_(wanted), stopped_(stopped), agents_(std::move(agents)) {}
+  /// `kills_stopped`: stopped agents count as dead.
+  Search(Wanted wanted, bool kills_stopped, std::vector<Cookie> agents)
+      : wanted_(wanted), kills_stopped_(kills_stopped), agents_(std::move(agents)) {}
 
-  std::size_t run(Deadline deadline) {
+  std::uint32_t run(const Deadline& deadline) {
     for (bool cleared = false;;) {
       look();
       const bool late = deadline.passed();
       // Cgroups come second: ranks that died there would no longer lead to their stopped links.
-      if (!cleared && (!waits_ || late)) {
-        clear_cgroups();
-        cleared = true;
-      }
-      if ((found_.empty() && !waits_) || late) return killed_.size();
+      if ((!waits_ || late) && !std::exchange(cleared, true)) clear_cgroups();
+      if ((found_.empty() && !waits_) || late) return static_cast<std::uint32_t>(killed_.size());
       ::usleep(found_.empty() ? 50'000 : 1000);  // Death and reparenting send no event.
     }
   }
@@ -88,11 +128,12 @@ class Search {
   void look() {
     found_.clear();
     waits_ = false;
-    for (const Cookie& cookie : agents_) check(ProcessRef{}, cookie);
+    for (const Cookie& cookie : agents_)
+      if (wanted_(cookie)) check(ProcessRef{}, cookie);
     for (const pid_t pid : all_processes()) {
       // The reference comes first, so that the process checked is the process killed.
       const ProcessRef process = ProcessRef::of(pid);
-      const auto cookie = cookie_in_environment(environ_of(pid));
+      const auto cookie = cookie_in_environment(read_proc(pid, "environ"));
       if (pid != ::getpid() && cookie && wanted_(*cookie)) check(process, *cookie);
     }
     std::erase_if(found_, [](const ProcessRef& process) { return !process.lives(); });
@@ -114,7 +155,7 @@ class Search {
   void check(const ProcessRef& process, const Cookie& cookie) {
     const ProcessRef agent = ProcessRef::of(cookie.agent, cookie.start);
     const State state = agent.state();
-    if (state == State::alive || (state == State::stopped && stopped_ == Stopped::spare)) return;
+    if (state == State::alive || (state == State::stopped && !kills_stopped_)) return;
     std::vector<ProcessRef> links;
     if (state != State::gone) links = links_of(agent);
     if (links.empty() && process.pid() != 0) {
@@ -128,19 +169,17 @@ class Search {
   }
 
   bool stopped_for_good(const std::vector<ProcessRef>& links) {
-    const bool at_work = std::any_of(links.begin(), links.end(), [](const ProcessRef& link) {
-      return link.state() == State::alive;
-    });
     const Clock::time_point now = Clock::now();
     Clock::time_point& since = stopped_since_.try_emplace(links[0].pid(), now).first->second;
-    if (at_work) since = now;
+    for (const ProcessRef& link : links)
+      if (link.state() == State::alive) since = now;
     const bool for_good = now - since >= StopWatch::kPeriod;
     waits_ = waits_ || !for_good;
     return for_good;
   }
 
-  const Wanted& wanted_;
-  Stopped stopped_;
+  Wanted wanted_;
+  bool kills_stopped_;
   std::vector<Cookie> agents_;
   std::vector<ProcessRef> found_;
   bool waits_ = false;
@@ -148,29 +187,112 @@ class Search {
   std::set<pid_t> killed_;
 };
 
-}  // namespace
-
-std::size_t sweep_after_dead_agents(const std::string& base, Deadline deadline) {
-  const std::vector<Cookie> dead = abandoned_folders(base);
-  if (dead.empty()) return 0;
-  const Wanted wanted = [&](const Cookie& cookie) {
-    return std::count(dead.begin(), dead.end(), cookie) > 0;
-  };
-  const std::size_t killed = Search(wanted, Search::Stopped::spare, dead).run(deadline);
+std::uint32_t sweep(const std::string& base, Wanted wanted, bool kills_stopped,
+                    std::vector<Cookie> agents) {
+  const Deadline deadline = Deadline::after(kSweepLimit);
+  const std::uint32_t killed = Search(wanted, kills_stopped, std::move(agents)).run(deadline);
   // The next agent takes what is left at the deadline.
-  if (!deadline.passed())
-    for (const Cookie& cookie : dead) remove_abandoned_folder(base, cookie);
-  return killed;
-}
-
-std::size_t sweep_job(const std::string& base, const std::string& job, Deadline deadline) {
-  const Wanted wanted = [&](const Cookie& cookie) { return cookie.job == job; };
-  std::vector<Cookie> agents = agent_folders(base);
-  std::erase_if(agents, [&](const Cookie& cookie) { return !wanted(cookie); });
-  const std::size_t killed = Search(wanted, Search::Stopped::kill, agents).run(deadline);
   for (const Cookie& cookie : abandoned_folders(base))
     if (wanted(cookie) && !deadline.passed()) remove_abandoned_folder(base, cookie);
   return killed;
+}
+
+}  // namespace
+
+std::string Cookie::text() const { return fmt::format("{}.{}.{}", job, agent, start); }
+
+std::optional<Cookie> Cookie::parse(std::string_view text) {
+  const std::size_t second = text.rfind('.');
+  if (second == std::string_view::npos || second == 0) return std::nullopt;
+  const std::size_t first = text.rfind('.', second - 1);
+  if (first == std::string_view::npos || first == 0) return std::nullopt;
+  Cookie cookie{.job = std::string(text.substr(0, first))};
+  const bool good = read_whole(text.substr(first + 1, second - first - 1), cookie.agent) &&
+                    read_whole(text.substr(second + 1), cookie.start);
+  return good ? std::optional(cookie) : std::nullopt;
+}
+
+std::optional<Cookie> cookie_in_environment(std::string_view environ_text) {
+  const std::string name = std::string(kCookieVariable) + "=";
+  for (const std::string_view entry : split(environ_text, '\0'))
+    if (entry.starts_with(name)) return Cookie::parse(entry.substr(name.size()));
+  return std::nullopt;
+}
+
+std::string agent_folders_of_user() {
+  const char* const own = std::getenv("DSLAUNCH_RUNTIME_DIR");
+  if (own != nullptr && own[0] == '/') return own;
+  return fmt::format("/tmp/dslaunch-{}", ::geteuid());
+}
+
+AgentFolder AgentFolder::make(const std::string& base, const Cookie& cookie) {
+  AgentFolder made;
+  if (cookie.job.find('/') != std::string::npos) return made;
+  ::mkdir(base.c_str(), 0700);
+  if (!is_private(base)) return made;
+  const std::string path = folder_of(base, cookie);
+  if (::mkdir(path.c_str(), 0700) != 0) return made;
+  made.path_ = path;
+  made.lock_ = open_folder(path);
+  if (made.lock_) ::flock(made.lock_.get(), LOCK_EX | LOCK_NB);
+  return made;
+}
+
+std::string AgentFolder::error_file(std::uint32_t epoch, std::int32_t rank) const {
+  return fmt::format("{}/epoch{}.rank{}.json", path_, epoch, rank);
+}
+
+void AgentFolder::remove() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  *this = AgentFolder();
+}
+
+std::string read_written_file(const std::string& path, std::size_t limit) {
+  std::string text;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts {};
+  if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return text;
+  text.resize(std::min(limit, static_cast<std::size_t>(facts.st_size)));
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
+std::vector<Cookie> agent_folders(const std::string& base) {
+  std::vector<Cookie> found;
+  if (!is_private(base)) return found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    if (auto cookie = Cookie::parse(std::string_view(name).substr(kPrefix.size())))
+      found.push_back(std::move(*cookie));
+  }
+  return found;
+}
+
+std::vector<Cookie> abandoned_folders(const std::string& base) {
+  std::vector<Cookie> found = agent_folders(base);
+  std::erase_if(found, [&](const Cookie& cookie) { return is_held(base, cookie); });
+  return found;
+}
+
+void remove_abandoned_folder(const std::string& base, const Cookie& cookie) {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_of(base, cookie), ignored);
+}
+
+std::uint32_t sweep_after_dead_agents(const std::string& base) {
+  const std::vector<Cookie> dead = abandoned_folders(base);
+  if (dead.empty()) return 0;
+  const auto is_dead = [&](const Cookie& cookie) { return std::ranges::count(dead, cookie) > 0; };
+  return sweep(base, is_dead, /*kills_stopped=*/false, dead);
+}
+
+std::uint32_t sweep_job(const std::string& base, const std::string& job) {
+  const auto is_of_job = [&](const Cookie& cookie) { return cookie.job == job; };
+  return sweep(base, is_of_job, /*kills_stopped=*/true, agent_folders(base));
 }
 
 }  // namespace ds::launcher

@@ -1,5 +1,5 @@
-// Link: what guard, agent and shims share, that is signals as a descriptor and a watch on the
-// parent.
+// The guard of a node, and what the links guard, agent and shims share: signals as a descriptor, a
+// watch on the parent, and clean processes.
 #pragma once
 
 #include <signal.h>
@@ -45,14 +45,12 @@ class Link {
   /// Reads all pending signals. Must be called at least every 0.5 s.
   Seen read_signals();
   /// Returns true if the link above has died.
-  [[nodiscard]] bool orphaned() const;
-  [[nodiscard]] const ProcessRef& parent() const { return parent_ref_; }
+  [[nodiscard]] bool orphaned() const { return parent_ != 0 && ::getppid() != parent_; }
 
  private:
   void put_off_wake_up();
 
   pid_t parent_;
-  ProcessRef parent_ref_;
   UniqueFd signal_fd_;
   std::optional<timer_t> wake_up_;
 };
@@ -61,8 +59,11 @@ class Link {
 /// sends TERM to every process of the step, and the root decides. The variable says the same to a
 /// guard that is executed; the guard removes it from its environment.
 void end_with_step();
-bool ends_with_step();
 inline constexpr const char* kEndsWithStep = "DSLAUNCH_ENDS_WITH_STEP";
+
+/// Forks a process that runs `run` and exits with its result, or with 1 after an exception: the
+/// parent sees that it has ended. Returns its pid; negative if fork(2) has failed.
+pid_t fork_link(FunctionRef<int()> run);
 
 /// Blocks all signals and returns the old mask. Called before fork, so that a new link never runs
 /// the handlers of its parent.
@@ -75,5 +76,13 @@ void forget_handlers();
 /// closes all others.
 /// Errors:  Error{system} if the process runs out of descriptors.
 void keep_only(std::vector<int>& kept);
+
+/// Runs a guard, the first process of a job on a node, and below it an agent on these descriptors;
+/// kills what the agent leaves. Returns the exit code of the agent.
+/// Called at the start of a process that becomes a guard: forked with all signals blocked, or
+/// executed as `dslaunch agent`. `root` is the launcher if it runs on this machine.
+/// Promise: when it returns, nothing that was started below it is left, unless the agent returned
+///          kLeavesProcesses.
+int run_guard(int in_fd, int out_fd, const ProcessRef& root = {});
 
 }  // namespace ds::launcher

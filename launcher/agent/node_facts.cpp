@@ -4,64 +4,94 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <map>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "engine/base/own_host_name.h"
-#include "launcher/agent/node_topology.h"
-#include "launcher/agent/proc_files.h"
+#include "engine/base/split.h"
+#include "launcher/agent/cgroups.h"
+#include "launcher/agent/process_tree.h"
 
 namespace ds::launcher {
 namespace {
 
-std::uint32_t cores_by_affinity() {
-  const std::size_t allowed = allowed_processors().size();
-  if (allowed > 0) return static_cast<std::uint32_t>(allowed);
-  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return static_cast<std::uint32_t>(std::max(online, 1L));
+namespace fs = std::filesystem;
+
+constexpr int kMostProcessors = 1 << 16;
+
+/// Returns the value of a text that is one integer.
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = !text.empty() && stop == text.data() + text.size() && error == std::errc();
+  return whole ? std::optional(value) : std::nullopt;
 }
 
-/// Returns the smallest CPU quota of this process's cgroup and those above it (cgroup v2).
-std::uint32_t cgroup_quota() {
-  std::ifstream file("/proc/self/cgroup");
-  std::string group;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("0::")) group = line.substr(3);
+/// Returns the NUMA node of each processor.
+std::map<int, int> numa_nodes(const std::string& root) {
+  std::map<int, int> node_of;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root + "/sys/devices/system/node", error)) {
+    const std::string name = entry.path().filename().string();
+    const auto node = name.starts_with("node") ? number(name.substr(4)) : std::nullopt;
+    if (!node) continue;
+    for (const int processor : numbers_of_list(first_line_of(entry.path().string() + "/cpulist")))
+      node_of[processor] = *node;
   }
-  std::uint32_t smallest = 0;
-  for (; !group.empty(); group.resize(group.rfind('/'))) {
-    const auto quota = quota_of_cpu_max(first_line_of("/sys/fs/cgroup" + group + "/cpu.max"));
-    if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
-    if (group.rfind('/') == std::string::npos) break;
+  return node_of;
+}
+
+/// Returns the UUID in a file of the driver: "GPU UUID:   GPU-..."; empty if it is not known.
+std::string uuid_in(const std::string& path) {
+  const std::string text = read_small_file(path.c_str());
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("GPU UUID")) continue;
+    const std::string uuid(line.substr(std::min(line.find("GPU-"), line.size())));
+    return uuid.find('?') == std::string::npos ? uuid : std::string();
   }
-  return smallest;
+  return {};
+}
+
+/// Returns the GPUs in the order of the PCI bus: the driver names folders like 0000:3b:00.0.
+std::vector<DevicePlace> nvidia_devices(const std::string& root) {
+  std::vector<std::string> buses;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root + "/proc/driver/nvidia/gpus", error))
+    buses.push_back(entry.path().filename().string());
+  std::sort(buses.begin(), buses.end());
+  std::vector<DevicePlace> devices;
+  for (const std::string& bus : buses) {
+    DevicePlace& device = devices.emplace_back();
+    device.uuid = uuid_in(root + "/proc/driver/nvidia/gpus/" + bus + "/information");
+    const auto node = number(first_line_of(root + "/sys/bus/pci/devices/" + bus + "/numa_node"));
+    if (node && *node >= 0) device.numa = *node;
+  }
+  return devices;
 }
 
 /// Returns the address that the launcher connected to. SSH_CONNECTION is "client port server port".
 std::string address_of_ssh() {
   const char* const connection = std::getenv("SSH_CONNECTION");
-  std::istringstream words(connection == nullptr ? "" : connection);
-  std::string word;
-  for (int i = 0; i < 3; ++i)
-    if (!(words >> word)) return {};
-  return word;
+  const std::vector<std::string_view> words = split(connection == nullptr ? "" : connection, ' ');
+  return words.size() < 3 ? std::string() : std::string(words[2]);
 }
 
 const void* bytes_of(const sockaddr* address) {
-  if (address == nullptr) return nullptr;
-  if (address->sa_family == AF_INET)
-    return &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
-  if (address->sa_family == AF_INET6)
-    return &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  const int family = address == nullptr ? AF_UNSPEC : address->sa_family;
+  if (family == AF_INET) return &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+  if (family == AF_INET6) return &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
   return nullptr;
 }
 
@@ -89,8 +119,7 @@ std::vector<NodeAddress> own_addresses() {
   ::freeifaddrs(list);
   // The address that the launcher reached comes first: other nodes most likely reach it, too.
   const std::string reached = address_of_ssh();
-  const auto found = std::find_if(addresses.begin(), addresses.end(),
-                                  [&](const NodeAddress& own) { return own.address == reached; });
+  const auto found = std::ranges::find(addresses, reached, &NodeAddress::address);
   if (found != addresses.end()) {
     std::rotate(addresses.begin(), found, found + 1);
   } else if (!reached.empty()) {
@@ -104,42 +133,75 @@ std::vector<NodeAddress> own_addresses() {
 std::string own_network() {
   const std::string boot = first_line_of("/proc/sys/kernel/random/boot_id");
   std::error_code error;
-  const std::filesystem::path space = std::filesystem::read_symlink("/proc/self/ns/net", error);
+  const fs::path space = fs::read_symlink("/proc/self/ns/net", error);
   if (boot.empty() || error) return {};
   return boot + " " + space.string();
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// Counts the device files /dev/nvidia0, /dev/nvidia1 and so on.
-std::size_t count_device_files() {
-  std::size_t count = 0;
+/// Returns "0", "1" and so on for the device files /dev/nvidia0, /dev/nvidia1 and so on.
+std::vector<std::string> device_files() {
+  constexpr std::string_view kPrefix = "nvidia";
+  std::vector<std::string> names;
   std::error_code error;
-  if (!std::filesystem::exists("/dev/nvidiactl", error))
-    return 0;  // Most nodes need not read all of /dev.
-  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+  // Most nodes need not read all of /dev.
+  if (!fs::exists("/dev/nvidiactl", error)) return names;
+  for (const auto& entry : fs::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename().string();
-    constexpr std::string_view kPrefix = "nvidia";
-    if (name.starts_with(kPrefix) && is_number(std::string_view(name).substr(kPrefix.size())))
-      ++count;
+    if (name.starts_with(kPrefix) && number(std::string_view(name).substr(kPrefix.size())))
+      names.push_back(std::to_string(names.size()));
   }
-  return count;
+  return names;
 }
 
 }  // namespace
 
-std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text) {
-  std::uint64_t quota = 0;
-  std::uint64_t period = 0;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, quota);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, period);
-  if (second.ec != std::errc() || period == 0) return std::nullopt;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(quota * 1000 / period, 1U << 30));
+std::vector<int> numbers_of_list(std::string_view text) {
+  std::vector<int> numbers;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMostProcessors) return {};
+    for (int i = *first; i <= *last; ++i) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+std::vector<int> allowed_processors() {
+  std::vector<int> allowed;
+  for (int room = 1024; room <= kMostProcessors; room *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(room));
+    if (set == nullptr) break;
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(room));
+    CPU_ZERO_S(size, set);
+    const bool known = ::sched_getaffinity(0, size, set) == 0;
+    const bool too_small = !known && errno == EINVAL;
+    for (int i = 0; known && i < room; ++i)
+      if (CPU_ISSET_S(static_cast<std::size_t>(i), size, set)) allowed.push_back(i);
+    CPU_FREE(set);
+    if (!too_small) break;
+  }
+  return allowed;
+}
+
+NodeTopology read_topology(const std::string& root, const std::vector<int>& allowed) {
+  NodeTopology topology;
+  const std::map<int, int> node_of = numa_nodes(root);
+  std::map<std::pair<int, int>, int> core_of;  // by package and core number
+  for (const int processor : allowed) {
+    const std::string folder =
+        root + "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
+    const auto package = number(first_line_of(folder + "physical_package_id"));
+    const auto core = number(first_line_of(folder + "core_id"));
+    // Without these files the processor gets a key of its own.
+    const std::pair<int, int> key =
+        package && core ? std::pair(*package, *core) : std::pair(-2, -2 - processor);
+    const int index = core_of.try_emplace(key, static_cast<int>(core_of.size())).first->second;
+    const auto node = node_of.find(processor);
+    topology.processors.push_back({processor, index, node == node_of.end() ? 0 : node->second});
+  }
+  topology.devices = nvidia_devices(root);
+  return topology;
 }
 
 Hello describe_node() {
@@ -147,41 +209,29 @@ Hello describe_node() {
   hello.build = DS_VERSION;
   hello.pid = ::getpid();
   hello.hostname = own_host_name();
-  hello.cores = cores_by_affinity();
+  hello.cores = static_cast<std::uint32_t>(allowed_processors().size());
+  if (hello.cores == 0)
+    hello.cores = static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
   hello.quota_milli = cgroup_quota();
   hello.addresses = own_addresses();
   hello.network = own_network();
   hello.clock = clock_value(std::chrono::steady_clock::now());
-  NodeDevices devices = find_devices();
-  hello.devices = std::move(devices.names);
-  hello.devices_limited = devices.limited;
+  // A container has only the device files that it was given.
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  hello.devices_limited = visible != nullptr;
+  hello.devices = visible != nullptr ? split_visible_devices(visible) : device_files();
   return hello;
 }
 
 std::vector<std::string> split_visible_devices(std::string_view text) {
   std::vector<std::string> names;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    std::string_view name = text.substr(0, comma);
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  for (std::string_view name : split(text, ',')) {
     const std::size_t begin = std::min(name.find_first_not_of(' '), name.size());
     name = name.substr(begin, name.find_last_not_of(' ') + 1 - begin);
     if (name.empty() || name.starts_with('-')) break;
     names.emplace_back(name);
   }
   return names;
-}
-
-NodeDevices find_devices() {
-  NodeDevices devices;
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
-    devices.limited = true;
-    devices.names = split_visible_devices(visible);
-    return devices;
-  }
-  const std::size_t count = count_device_files();
-  for (std::size_t i = 0; i < count; ++i) devices.names.push_back(std::to_string(i));
-  return devices;
 }
 
 }  // namespace ds::launcher

@@ -1,9 +1,14 @@
 #include "launcher/agent/output_path.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
 
 #include "engine/base/own_host_name.h"
 #include "launcher/logs/line_batcher.h"
@@ -11,6 +16,18 @@
 
 namespace ds::launcher {
 namespace {
+
+/// Small frames are joined into writes of up to this size.
+constexpr std::size_t kJoinedBytes = 16384;
+
+/// Returns true for frames that nobody acts on at once.
+bool may_wait(const Message& message) {
+  if (std::holds_alternative<Started>(message)) return true;
+  const auto* const ended = std::get_if<Exited>(&message);
+  return ended != nullptr && ended->stage == Exited::Stage::none && ended->wait_status == 0;
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 /// How often the queue for a slow disk is checked.
 constexpr std::chrono::milliseconds kDiskPeriod{20};
@@ -22,6 +39,104 @@ std::string_view text_of(const Output& output) {
 }
 
 }  // namespace
+
+AgentChannel::AgentChannel(int in, int out) : in_(in), out_(out) {
+  for (const int fd : {in, out}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+bool AgentChannel::read_some() {
+  std::array<std::byte, 65536> buffer;
+  const ssize_t got = ::read(in_.get(), buffer.data(), buffer.size());
+  if (got < 0) return would_block(errno);
+  decoder_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
+  return got > 0;
+}
+
+void AgentChannel::send_text(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  control_.emplace_back(bytes.begin(), bytes.end());
+}
+
+void AgentChannel::send_control(const Envelope& envelope, const Message& message) {
+  if (broken_) return;
+  may_wait(message) ? hold() : held_until_.reset();
+  control_.push_back(encode(envelope, message));
+}
+
+void AgentChannel::send_last(const Envelope& envelope, const Message& message) {
+  if (broken_) return;
+  queue_output(encode(envelope, message));
+  flush();
+}
+
+void AgentChannel::queue_output(Bytes frame) {
+  output_waiting_ += frame.size();
+  output_.push_back(std::move(frame));
+}
+
+void AgentChannel::send_output(const Envelope& envelope, const Output& output) {
+  if (broken_) return;
+  std::array<std::byte, kOutputHeaderBytes> head;
+  write_output_header(head, envelope, output);
+  const bool only_the_end = output.bytes.empty();
+  std::size_t taken = 0;
+  if (only_the_end) {
+    hold();
+  } else if (!anything_waiting()) {
+    const iovec parts[] = {{head.data(), head.size()},
+                           {const_cast<std::byte*>(output.bytes.data()), output.bytes.size()}};
+    const ssize_t wrote = ::writev(out_.get(), parts, 2);
+    if (wrote < 0 && !would_block(errno)) broken_ = true;
+    taken = wrote < 0 ? 0 : static_cast<std::size_t>(wrote);
+    if (taken == head.size() + output.bytes.size() || broken_) return;
+  }
+  Bytes frame(head.begin(), head.end());
+  frame.insert(frame.end(), output.bytes.begin(), output.bytes.end());
+  if (taken == 0) {
+    queue_output(std::move(frame));
+  } else {
+    current_ = std::move(frame);
+    written_ = taken;
+  }
+  if (held_until_ && !only_the_end) flush();
+}
+
+bool AgentChannel::write_current() {
+  while (written_ < current_.size()) {
+    const ssize_t wrote =
+        ::write(out_.get(), current_.data() + written_, current_.size() - written_);
+    if (wrote < 0 && errno == EINTR) continue;
+    broken_ = wrote < 0 && !would_block(errno);
+    if (wrote < 0) return false;
+    written_ += static_cast<std::size_t>(wrote);
+  }
+  current_.clear();
+  written_ = 0;
+  return true;
+}
+
+/// Loads the next frame and small ones after it; returns false if none waits.
+bool AgentChannel::load_next() {
+  while (!control_.empty() || !output_.empty()) {
+    std::deque<Bytes>& queue = control_.empty() ? output_ : control_;
+    Bytes& next = queue.front();
+    if (!current_.empty() && current_.size() + next.size() > kJoinedBytes) break;
+    if (&queue == &output_) output_waiting_ -= next.size();
+    if (current_.empty()) {
+      current_ = std::move(next);
+    } else {
+      current_.insert(current_.end(), next.begin(), next.end());
+    }
+    queue.pop_front();
+  }
+  return !current_.empty();
+}
+
+void AgentChannel::flush() {
+  held_until_.reset();
+  while (!broken_ && write_current() && load_next()) {
+  }
+}
 
 void OutputPath::begin(const Spec& spec, const Envelope& envelope) {
   report_files();
@@ -54,12 +169,8 @@ void OutputPath::take(const Output& output) {
     keep(output, known->second);
     if ((known->second.sent & output.stream) == 0) return;
   }
-  forward(output);
-}
-
-/// Sends as much as credit allows, in frames of the right size. The rest goes to the end of the
-/// spool.
-void OutputPath::forward(const Output& output) {
+  // Sends as much as credit allows, in frames of the right size. The rest goes to the end of the
+  // spool.
   OutputCutter cutter(output, frame_);
   while (const std::optional<Output> piece = cutter.next()) {
     if (!keeping_ && spool_->empty() && may_send()) {
@@ -98,8 +209,7 @@ void OutputPath::watch(const Watch& watch) {
   const auto known = ranks_.find(watch.rank);
   if (known == ranks_.end()) return;
   Rank& rank = known->second;
-  const bool more = (watch.sent & ~rank.sent) != 0;
-  rank.sent = watch.sent;
+  const bool more = (watch.sent & ~std::exchange(rank.sent, watch.sent)) != 0;
   plain_ = false;
   if (!last_) last_.emplace(static_cast<int>(ranks_.size()));
   if (more) send_last_lines(watch.rank, rank);
@@ -110,10 +220,11 @@ void OutputPath::send(const Output& output) {
   channel_.send_output(envelope_, output);
 }
 
-void OutputPath::say(const std::string& text) {
+void OutputPath::say(const std::string& text, std::uint8_t flags) {
   const std::string line = fmt::format("{}: {}", own_host_name(), text);
-  channel_.send_control(envelope_,
-                        Output{.rank = -1, .stream = 2, .bytes = std::as_bytes(std::span(line))});
+  channel_.send_control(
+      envelope_,
+      Output{.rank = -1, .stream = 2, .flags = flags, .bytes = std::as_bytes(std::span(line))});
 }
 
 void OutputPath::credit(const Credit& credit) {
@@ -136,9 +247,7 @@ bool OutputPath::may_read() const {
 }
 
 void OutputPath::move(Clock::time_point now) {
-  if (files_) {
-    if (const auto problem = files_->problem()) say(*problem);
-  }
+  if (const auto problem = files_ ? files_->problem() : std::nullopt) say(*problem);
   if (!spool_) return;
   while (may_send()) {
     const std::optional<Output> next = spool_->front();
@@ -159,15 +268,11 @@ void OutputPath::move(Clock::time_point now) {
   if (stuck_since_ && spool_limit_ > 0 && now >= *stuck_since_ + kPatience) keeping_ = true;
 }
 
-std::optional<Clock::time_point> OutputPath::wake_at() const {
-  std::optional<Clock::time_point> at;
+Clock::time_point OutputPath::wake_at() const {
+  Clock::time_point at = Clock::time_point::max();
   if (stuck_since_ && !keeping_ && spool_limit_ > 0) at = *stuck_since_ + kPatience;
   const bool looks_at_disk = files_ && (files_->queued() > RankFiles::kHigh || waits_for_files_);
-  if (looks_at_disk) {
-    const Clock::time_point soon = Clock::now() + kDiskPeriod;
-    at = at ? std::min(*at, soon) : soon;
-  }
-  return at;
+  return looks_at_disk ? std::min(at, Clock::now() + kDiskPeriod) : at;
 }
 
 bool OutputPath::done(Clock::time_point now) {
@@ -186,12 +291,7 @@ void OutputPath::report_files() {
   if (!files_) return;
   const std::string text = incomplete_text(files_->incomplete());
   files_.reset();
-  if (text.empty()) return;
-  const std::string line = fmt::format("{}: {}", own_host_name(), text);
-  channel_.send_control(envelope_, Output{.rank = -1,
-                                          .stream = 2,
-                                          .flags = Output::kLogs,
-                                          .bytes = std::as_bytes(std::span(line))});
+  if (!text.empty()) say(text, Output::kLogs);
 }
 
 }  // namespace ds::launcher

@@ -15,11 +15,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "launcher/agent/link.h"
 
 namespace ds::launcher {
@@ -28,25 +28,19 @@ namespace {
 constexpr std::chrono::seconds kInitLimit{5};
 constexpr const char* kInitName = "dsinit";
 
-enum class InitOrder { clear };
-struct InitAnswer {
-  int error_number = 0;  // 0: done
-};
+/// The only order that init takes: kill all others. Init answers it with an errno or 0.
+constexpr int kClear = 1;
+
+bool write_file(const char* path, const std::string& text) {
+  const UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
+  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
 
 /// Returns 0 or an errno. Later mounts of the node are seen inside; mounts made inside stay inside.
 int mount_own_proc() {
   if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return errno;
-  const bool mounted =
-      ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
-  return mounted ? 0 : errno;
-}
-
-/// Lets pids inside continue from the agent's: programs name files in /tmp and /dev/shm by their
-/// pid, and two jobs must not use the same names.
-void begin_with_pid(pid_t pid) {
-  const UniqueFd file(::open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC));
-  const std::string text = std::to_string(pid);
-  if (file) (void)!::write(file.get(), text.data(), text.size());
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return ::mount("proc", "/proc", "proc", kFlags, nullptr) == 0 ? 0 : errno;
 }
 
 void reap() {
@@ -66,8 +60,7 @@ int kill_all_others() {
 }
 
 void answer(int control, int error_number) {
-  const InitAnswer text{error_number};
-  (void)!::send(control, &text, sizeof text, MSG_NOSIGNAL);
+  (void)!::send(control, &error_number, sizeof error_number, MSG_NOSIGNAL);
 }
 
 /// Runs init: mounts /proc, reaps, and kills all others by order. Called after fork, with all
@@ -81,7 +74,9 @@ int run_namespace_init(int control, pid_t agent) {
   keep_only(kept);
   const int failure = mount_own_proc();
   if (failure == 0) set_process_title(kInitName, "dsinit");
-  if (failure == 0) begin_with_pid(agent);
+  // Pids inside continue from the agent's: programs name files in /tmp and /dev/shm by their pid,
+  // and two jobs must not use the same names.
+  if (failure == 0) write_file("/proc/sys/kernel/ns_last_pid", std::to_string(agent));
   // If the agent died before PR_SET_PDEATHSIG, this answer fails and recv() below returns 0.
   answer(kept[0], failure);
   sigset_t watched;
@@ -95,10 +90,10 @@ int run_namespace_init(int control, pid_t agent) {
     while (::read(signals.get(), &info, sizeof info) > 0) {
     }
     reap();
-    InitOrder order = InitOrder::clear;
+    int order = 0;
     const ssize_t got = ::recv(kept[0], &order, sizeof order, MSG_DONTWAIT);
     if (got == 0) return 1;  // The agent has died. The kernel now kills everything inside.
-    if (got == static_cast<ssize_t>(sizeof order)) answer(kept[0], kill_all_others());
+    if (got > 0) answer(kept[0], kill_all_others());
   }
 }
 
@@ -112,20 +107,6 @@ int run_namespace_init(int control, pid_t agent) {
       "kernel.unprivileged_userns_clone, AppArmor), or leave out --isolate pid");
 }
 
-bool write_file(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-/// Maps this user and group to themselves. Other ids have no mapping.
-void keep_own_ids(uid_t user, gid_t group) {
-  write_file("/proc/self/setgroups", "deny");  // gid_map requires it.
-  if (!write_file("/proc/self/uid_map", fmt::format("{} {} 1", user, user)))
-    refuse("uid_map", errno);
-  if (!write_file("/proc/self/gid_map", fmt::format("{} {} 1", group, group)))
-    refuse("gid_map", errno);
-}
-
 /// Returns 0 or an errno.
 int unshare_namespaces(Isolate wish) {
   constexpr int kBoth = CLONE_NEWPID | CLONE_NEWNS;
@@ -134,24 +115,23 @@ int unshare_namespaces(Isolate wish) {
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
   if (::unshare(kBoth | CLONE_NEWUSER) != 0) return errno;
-  keep_own_ids(user, group);
+  // Maps this user and group to themselves. Other ids have no mapping.
+  write_file("/proc/self/setgroups", "deny");  // gid_map requires it.
+  if (!write_file("/proc/self/uid_map", fmt::format("{} {} 1", user, user)))
+    refuse("uid_map", errno);
+  if (!write_file("/proc/self/gid_map", fmt::format("{} {} 1", group, group)))
+    refuse("gid_map", errno);
   return 0;
 }
 
-/// Makes later children of this process live in its own namespace again.
-void give_up_namespace(const UniqueFd& own) {
-  if (::setns(own.get(), CLONE_NEWPID) != 0) refuse("setns", errno);
-}
-
 /// Returns an answer of init; nothing at the deadline or the end of `socket`.
-std::optional<InitAnswer> read_answer(int socket, Deadline deadline) {
+std::optional<int> read_answer(int socket, Deadline deadline) {
   pollfd ready{socket, POLLIN, 0};
   while (::poll(&ready, 1, static_cast<int>(deadline.remaining().count())) < 0 && errno == EINTR) {
   }
-  InitAnswer answer;
-  if (::recv(socket, &answer, sizeof answer, MSG_DONTWAIT) != static_cast<ssize_t>(sizeof answer))
-    return std::nullopt;
-  return answer;
+  int answer = 0;
+  const bool came = ::recv(socket, &answer, sizeof answer, MSG_DONTWAIT) > 0;
+  return came ? std::optional(answer) : std::nullopt;
 }
 
 }  // namespace
@@ -174,22 +154,21 @@ void PidNamespace::enter(Isolate wish) {
   if (pid < 0) refuse("fork", errno);
   if (pid == 0) ::_exit(run_namespace_init(theirs.get(), agent));
   const auto answer = read_answer(control_.get(), Deadline::after(kInitLimit));
-  if (answer && answer->error_number == 0) {
+  if (answer == 0) {
     init_ = pid;
     watch_ = StopWatch(ProcessRef::of(pid));
     return;
   }
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
-  if (wish == Isolate::required) refuse("/proc", answer ? answer->error_number : ETIMEDOUT);
-  give_up_namespace(own);
+  if (wish == Isolate::required) refuse("/proc", answer.value_or(ETIMEDOUT));
+  // Later children of this process live in its own namespace again.
+  if (::setns(own.get(), CLONE_NEWPID) != 0) refuse("setns", errno);
 }
 
 bool PidNamespace::clear(Deadline deadline) {
-  const InitOrder order = InitOrder::clear;
-  if (::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL) < 0) return false;
-  const auto answer = read_answer(control_.get(), deadline);
-  return answer && answer->error_number == 0;
+  if (::send(control_.get(), &kClear, sizeof kClear, MSG_NOSIGNAL) < 0) return false;
+  return read_answer(control_.get(), deadline) == 0;
 }
 
 void PidNamespace::kill() {
@@ -200,11 +179,9 @@ void PidNamespace::kill() {
 pid_t pid_of_rank(pid_t shim, pid_t inner) {
   for (const pid_t child : children_of(shim)) {
     // "NSpid:  4711  12": outermost first.
-    std::istringstream status(status_of(child));
-    for (std::string line; std::getline(status, line);) {
-      if (!line.starts_with("NSpid:")) continue;
-      if (std::stol("0" + line.substr(line.find_last_of(" \t") + 1)) == inner) return child;
-    }
+    const std::string status = read_proc(child, "status");
+    for (const std::string_view line : split(status, '\n'))
+      if (line.starts_with("NSpid:") && line.ends_with(fmt::format("\t{}", inner))) return child;
   }
   return inner;
 }

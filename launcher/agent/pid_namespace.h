@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <utility>
+
 #include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/process_tree.h"
@@ -23,16 +25,16 @@ class PidNamespace {
   /// nothing.
   void enter(Isolate wish);
   [[nodiscard]] bool entered() const { return init_ != 0; }
-  /// Returns the pid of init as the agent sees it; 0 if there is none.
-  [[nodiscard]] pid_t init() const { return init_; }
   [[nodiscard]] bool init_stopped() { return init_ != 0 && watch_.stopped_twice(); }
+  /// Called for each reaped child. Returns true if it was init, and kill() was not called.
+  [[nodiscard]] bool lost_init(pid_t reaped) {
+    return reaped == init_ && std::exchange(init_, 0) != 0 && !ending_;
+  }
 
   /// Kills all processes inside except init. Returns false if one is left at the deadline.
   bool clear(Deadline deadline);
   /// Kills everything inside, and init, which must then be reaped.
   void kill();
-  [[nodiscard]] bool ending() const { return ending_; }
-  void init_reaped() { init_ = 0; }
 
  private:
   pid_t init_ = 0;

@@ -1,4 +1,5 @@
-// References to processes, their states in /proc, and killing of all descendants of this process.
+// Reads /proc, refers to processes by pid and start time, and kills all descendants of this
+// process.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +9,34 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "launcher/agent/proc_files.h"
+#include "engine/base/function_ref.h"
 
 namespace ds::launcher {
+
+/// Makes this process read the /proc that is mounted now, also after another mount over it.
+void keep_proc();
+/// Makes this process read the topmost /proc again.
+void forget_proc();
+
+/// Return the content of a file, or its first line without the newline; empty if it cannot be read.
+std::string read_small_file(const char* path);
+std::string first_line_of(const std::string& path);
+/// Return the content of a file below /proc or /proc/PID, as in read_proc("self/cgroup").
+std::string read_proc(const std::string& name);
+std::string read_proc(pid_t pid, const std::string& name);
+
+/// Return the name (comm) and the parent; empty or 0 if the process does not exist.
+std::string name_of(pid_t pid);
+pid_t parent_of(pid_t pid);
+/// Returns a field of /proc/PID/stat, counted from 1 as in proc(5), from the third on; empty if the
+/// process does not exist.
+std::string stat_field(pid_t pid, int number);
+
+std::vector<pid_t> all_processes();
+/// Returns the children of all threads of a process.
+std::vector<pid_t> children_of(pid_t pid);
+/// Returns the direct children of this process, zombies included. Threads: the process has one.
+std::vector<pid_t> own_children();
 
 /// Refers to one process. The start time distinguishes it from a later process with the same pid.
 class ProcessRef {
@@ -19,7 +45,7 @@ class ProcessRef {
 
   ProcessRef() = default;
   static ProcessRef of(pid_t pid);
-  static ProcessRef of(pid_t pid, std::uint64_t start_time);
+  static ProcessRef of(pid_t pid, std::uint64_t start_time) { return {pid, start_time}; }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::uint64_t start_time() const { return start_time_; }
@@ -30,6 +56,7 @@ class ProcessRef {
   void kill() const;
 
  private:
+  ProcessRef(pid_t pid, std::uint64_t start_time) : pid_(pid), start_time_(start_time) {}
   pid_t pid_ = 0;
   std::uint64_t start_time_ = 0;
 };
@@ -56,15 +83,11 @@ class StopWatch {
 inline constexpr const char* kGuardName = "dsguard";
 inline constexpr const char* kAgentName = "dslaunch";
 inline constexpr const char* kShimName = "dsshim";
-/// Returns true for a shim that still has children.
-bool is_shim_with_children(pid_t pid);
-
 /// Kills and reaps direct children until there are none. Their children come back by reparenting,
 /// because this process is a subreaper. The pid of a child is not reused before it is reaped, so no
-/// other process is hit. `reaped` is called with `context`, pid and wait status of each.
-/// Returns false if children are left at the deadline, stuck in the kernel.
-bool kill_children_until_none(Deadline deadline, void (*reaped)(void*, pid_t, int) = nullptr,
-                              void* context = nullptr);
+/// other process is hit. `reaped` is called with pid and wait status of each. Returns at the
+/// deadline if children are stuck in the kernel.
+void kill_children_until_none(const Deadline& deadline, FunctionRef<void(pid_t, int)> reaped);
 
 /// Sends a signal to all descendants of this process, and to those that appear meanwhile.
 void signal_descendants(int signo);

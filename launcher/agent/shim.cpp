@@ -8,11 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
 #include <utility>
 
+#include "launcher/agent/cgroups.h"
 #include "launcher/agent/link.h"
-#include "launcher/agent/rank_cgroup.h"
 
 namespace ds::launcher {
 namespace {
@@ -52,12 +51,10 @@ class Shim {
     for (const int fd : {setup_.spawn.stdin_fd, setup_.spawn.stdout_fd, setup_.spawn.stderr_fd})
       if (fd >= 0) ::close(fd);
     main_ = result.pid;
-    if (result.stage == Exited::Stage::none) {
-      report({ShimReport::Kind::started, result.pid, {}});
-    } else {
-      report({ShimReport::Kind::failed, result.error_number, result.stage});
-      on_empty();
-    }
+    if (result.stage == Exited::Stage::none)
+      return report({ShimReport::Kind::started, result.pid, {}});
+    report({ShimReport::Kind::failed, result.error_number, result.stage});
+    on_empty();
   }
 
   void wait() {
@@ -69,29 +66,24 @@ class Shim {
 
   /// Returns true if the agent is stopped for good.
   bool agent_is_stopped() {
-    const Clock::time_point now = Clock::now();
-    if (now < next_look_) return false;
-    next_look_ = now + StopWatch::kPeriod;
+    if (Clock::now() < next_look_) return false;
+    next_look_ = Clock::now() + StopWatch::kPeriod;
     return agent_.stopped_twice();
   }
 
   void on_reaped(pid_t pid, int status) {
     if (counts_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ++killed_;
-    if (pid == main_) {
-      main_ = 0;
-      report({ShimReport::Kind::exited, status, {}});
-      linger_until_ = Clock::now() + kLinger;
-    }
+    if (pid != main_) return;
+    main_ = 0;
+    report({ShimReport::Kind::exited, status, {}});
+    linger_until_ = Clock::now() + kLinger;
   }
 
   void reap() {
-    while (true) {
-      int status = 0;
-      const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-      if (pid < 0 && errno == ECHILD) on_empty();
-      if (pid <= 0) return;
-      on_reaped(pid, status);
-    }
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) on_reaped(pid, status);
+    if (pid < 0 && errno == ECHILD) on_empty();
   }
 
   void on_empty() {
@@ -108,10 +100,8 @@ class Shim {
 
   void kill_all() {
     kill_cgroup(setup_.spawn.cgroup_fd);
-    kill_children_until_none(
-        Deadline::after(kKillLimit),
-        [](void* self, pid_t pid, int status) { static_cast<Shim*>(self)->on_reaped(pid, status); },
-        this);
+    kill_children_until_none(Deadline::after(kKillLimit),
+                             [this](pid_t pid, int status) { on_reaped(pid, status); });
     on_empty();
   }
 
@@ -123,13 +113,10 @@ class Shim {
   /// Returns false if the agent has closed its end.
   bool read_orders() {
     ShimOrder order;
-    while (!may_leave_) {
-      const ssize_t got = ::recv(control_.get(), &order, sizeof order, MSG_DONTWAIT);
-      if (got == 0) return false;
-      if (got < 0) return errno == EAGAIN || errno == EINTR;
+    ssize_t got = 1;
+    while (!may_leave_ && (got = ::recv(control_.get(), &order, sizeof order, MSG_DONTWAIT)) > 0)
       obey(order);
-    }
-    return true;
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
   }
 
   void obey(const ShimOrder& order) {
@@ -137,32 +124,27 @@ class Shim {
       case ShimOrder::Kind::signal:
         // Slurm has sent TERM to the rank, too. A rank gets it once.
         had_stop_ = had_stop_ || order.signo == SIGTERM;
-        if (order.signo == SIGTERM && std::exchange(had_term_, false)) break;
+        if (order.signo == SIGTERM && std::exchange(had_term_, false)) return;
         if (main_ != 0) ::kill(main_, order.signo);
-        break;
+        return;
       case ShimOrder::Kind::kill:
-        kill_all();
-        break;
+        return kill_all();
       case ShimOrder::Kind::suspend:
-        signal_descendants(SIGSTOP);
-        break;
+        return signal_descendants(SIGSTOP);
+      case ShimOrder::Kind::resume:
+        return signal_descendants(SIGCONT);
       case ShimOrder::Kind::leave:
         may_leave_ = true;
-        break;
-      case ShimOrder::Kind::resume:
-        signal_descendants(SIGCONT);
-        break;
     }
   }
 
   int leave_without_agent() {
     kill_cgroup(setup_.spawn.cgroup_fd);
-    kill_children_until_none(Deadline::after(kKillLimit));
+    kill_children_until_none(Deadline::after(kKillLimit), [](pid_t, int) {});
     agent_.process().kill();
     // A running guard kills this process. A stopped guard does not, and is killed here.
     const Deadline deadline = Deadline::after(kGuardLimit);
-    while (!deadline.passed() && guard_.process().state() != ProcessRef::State::gone &&
-           guard_.process().state() != ProcessRef::State::zombie) {
+    while (!deadline.passed() && guard_.process().lives()) {
       if (guard_.stopped_twice()) guard_.process().kill();
       ::usleep(std::chrono::microseconds(StopWatch::kPeriod).count());
     }

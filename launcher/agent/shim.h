@@ -1,10 +1,44 @@
 // The shim: parent of one rank's main process, and the lowest of the three links.
 #pragma once
 
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "launcher/agent/process_settings.h"
 #include "launcher/agent/process_tree.h"
-#include "launcher/agent/spawn.h"
+#include "launcher/wire/frame.h"
 
 namespace ds::launcher {
+
+struct SpawnSetup {
+  std::vector<std::string> argv;
+  EnvList env;  // complete
+  std::string cwd;
+  bool cwd_or_root = false;  // if cwd cannot be entered: "/", with a line on stderr
+  std::uint32_t umask = 022;
+  std::vector<LimitToSet> limits{};
+  int stdin_fd = -1;  // -1: /dev/null
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
+  bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
+  std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
+  std::vector<unsigned long> memory{};      // preferred NUMA nodes, by affinity_mask()
+};
+
+/// The result of a start; `stage` is none if the program runs.
+struct SpawnResult {
+  pid_t pid = 0;
+  Exited::Stage stage = Exited::Stage::none;
+  int error_number = 0;
+};
+
+/// Forks, executes, and waits until exec has worked or failed. The rank gets its own session,
+/// default signals, no other descriptors, and SIGKILL when this process dies. Only
+/// async-signal-safe calls run between fork and exec.
+SpawnResult spawn_rank(const SpawnSetup& setup);
 
 /// From shim to agent, as plain memory: both are the same program.
 struct ShimReport {

@@ -1,10 +1,8 @@
-#include "launcher/agent/spawn.h"
-
+// Starts the main process of a rank: session, descriptors, limits, working directory, exec.
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/mempolicy.h>
 #include <linux/sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -16,18 +14,12 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
-#include <map>
 
-#include "engine/base/split.h"
-#include "engine/base/unique_fd.h"
+#include "launcher/agent/link.h"
+#include "launcher/agent/shim.h"
 
 namespace ds::launcher {
 namespace {
-
-struct Failure {
-  Exited::Stage stage = Exited::Stage::none;
-  int error_number = 0;
-};
 
 /// Arguments of execve, prepared before fork.
 struct ExecPlan {
@@ -39,22 +31,20 @@ struct ExecPlan {
   std::vector<char*> envp;
 };
 
+char* text_of(const std::string& text) { return const_cast<char*>(text.c_str()); }
+
 ExecPlan plan_exec(const SpawnSetup& setup) {
   ExecPlan plan;
   plan.files = exec_candidates(setup.argv.at(0), setup.env);
   plan.searches = setup.argv[0].find('/') == std::string::npos;
   for (const auto& [name, value] : setup.env) plan.env_texts.push_back(name + "=" + value);
-  for (const std::string& text : plan.env_texts)
-    plan.envp.push_back(const_cast<char*>(text.c_str()));
-  static const char* const kShell = "/bin/sh";
-  plan.script_argv = {const_cast<char*>(kShell), nullptr};
-  for (const std::string& text : setup.argv) {
-    plan.argv.push_back(const_cast<char*>(text.c_str()));
-    if (plan.argv.size() > 1) plan.script_argv.push_back(const_cast<char*>(text.c_str()));
-  }
+  for (const std::string& text : plan.env_texts) plan.envp.push_back(text_of(text));
+  for (const std::string& text : setup.argv) plan.argv.push_back(text_of(text));
   plan.argv.push_back(nullptr);
-  plan.script_argv.push_back(nullptr);
   plan.envp.push_back(nullptr);
+  static const std::string kShell = "/bin/sh";
+  plan.script_argv = {text_of(kShell), nullptr};
+  plan.script_argv.insert(plan.script_argv.end(), plan.argv.begin() + 1, plan.argv.end());
   return plan;
 }
 
@@ -68,7 +58,7 @@ int exec_first(ExecPlan& plan) {
       continue;
     ::execve(file.c_str(), plan.argv.data(), plan.envp.data());
     if (errno == ENOEXEC) {
-      plan.script_argv[1] = const_cast<char*>(file.c_str());
+      plan.script_argv[1] = text_of(file);
       ::execve(plan.script_argv[0], plan.script_argv.data(), plan.envp.data());
     }
     if (errno == ENOENT && best == ENOENT) {
@@ -94,15 +84,6 @@ pid_t fork_into(int cgroup_fd) {
   return ::fork();
 }
 
-void reset_signals() {
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &plain, nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 /// Returns false if the kernel refuses the processors.
 bool bind_to(const SpawnSetup& setup) {
   constexpr std::size_t kWord = sizeof(unsigned long);
@@ -124,7 +105,7 @@ bool enter_root(const std::string& cwd, int stderr_fd) {
   return ::chdir("/") == 0;
 }
 
-Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
+SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != shim) ::_exit(1);  // The shim died before prctl().
   ::setsid();
@@ -137,12 +118,15 @@ Failure become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   if (setup.umask != Spec::kOwnUmask) ::umask(static_cast<mode_t>(setup.umask));
   for (const LimitToSet& limit : setup.limits)
     ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &limit.value);
-  if (!bind_to(setup)) return {Exited::Stage::bind, errno};
+  if (!bind_to(setup)) return {0, Exited::Stage::bind, errno};
   if (!setup.cwd.empty() && ::chdir(setup.cwd.c_str()) != 0 &&
       !(setup.cwd_or_root && enter_root(setup.cwd, 2)))
-    return {Exited::Stage::chdir, errno};
-  reset_signals();
-  return {Exited::Stage::exec, exec_first(plan)};
+    return {0, Exited::Stage::chdir, errno};
+  forget_handlers();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  return {0, Exited::Stage::exec, exec_first(plan)};
 }
 
 /// Reads `size` bytes from the report pipe; returns false at its end.
@@ -153,86 +137,41 @@ bool read_report(int pipe, void* into, std::size_t size) {
   return got == static_cast<ssize_t>(size);
 }
 
-struct Attempt {
-  bool ran = false;  // the new process has reached its first line
-  SpawnResult result{};
-};
-
-Attempt try_to_spawn(const SpawnSetup& setup, ExecPlan& plan, int cgroup_fd) {
+/// Returns stage `fork` if the new process has not reached its first line.
+SpawnResult try_to_spawn(const SpawnSetup& setup, ExecPlan& plan, int cgroup_fd) {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {false, {0, Exited::Stage::fork, errno}};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {0, Exited::Stage::fork, errno};
   const UniqueFd report_read(ends[0]);
   UniqueFd report_write(ends[1]);
   const pid_t self = ::getpid();
   const pid_t pid = fork_into(cgroup_fd);
-  if (pid < 0) return {false, {0, Exited::Stage::fork, errno}};
+  if (pid < 0) return {0, Exited::Stage::fork, errno};
   if (pid == 0) {
     const char alive = 1;
     (void)!::write(report_write.get(), &alive, sizeof alive);
-    const Failure failure = become_rank(setup, plan, self);
+    const SpawnResult failure = become_rank(setup, plan, self);
     (void)!::write(report_write.get(), &failure, sizeof failure);
     ::_exit(127);
   }
   report_write.reset();
   char alive = 0;
-  Failure failure;
-  const bool ran = read_report(report_read.get(), &alive, sizeof alive);
-  if (ran && !read_report(report_read.get(), &failure, sizeof failure))
-    return {true, {pid, Exited::Stage::none, 0}};
+  SpawnResult failure{0, Exited::Stage::fork, EAGAIN};
+  if (read_report(report_read.get(), &alive, sizeof alive) &&
+      !read_report(report_read.get(), &failure, sizeof failure))
+    return {pid, Exited::Stage::none, 0};
   ::waitpid(pid, nullptr, 0);
-  if (!ran) return {false, {0, Exited::Stage::fork, EAGAIN}};
-  return {true, {0, failure.stage, failure.error_number}};
+  return failure;
 }
 
 }  // namespace
 
-EnvList merge_env(const std::vector<const EnvList*>& lists) {
-  EnvList merged;
-  std::map<std::string, std::size_t> at;
-  for (const EnvList* list : lists) {
-    for (const auto& [name, value] : *list) {
-      const auto [place, is_new] = at.try_emplace(name, merged.size());
-      if (is_new) {
-        merged.emplace_back(name, value);
-      } else {
-        merged[place->second].second = value;
-      }
-    }
-  }
-  return merged;
-}
-
-EnvList environment_of_this_process() {
-  EnvList list;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=', 1);
-    if (equals != std::string::npos)
-      list.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return list;
-}
-
-std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env) {
-  if (program.find('/') != std::string::npos) return {program};
-  if (program.empty()) return {};
-  std::string path = "/usr/local/bin:/usr/bin:/bin";
-  for (const auto& [name, value] : env) {
-    if (name == "PATH") path = value;
-  }
-  std::vector<std::string> files;
-  for (const std::string_view folder : split(path, ':'))  // Empty: the current folder.
-    files.push_back(std::string(folder.empty() ? "." : folder) + "/" + program);
-  return files;
-}
-
 SpawnResult spawn_rank(const SpawnSetup& setup) {
   ExecPlan plan = plan_exec(setup);
-  Attempt attempt = try_to_spawn(setup, plan, setup.cgroup_fd);
+  const SpawnResult result = try_to_spawn(setup, plan, setup.cgroup_fd);
   // Linux 6.14 and later kill a process that is cloned into another cgroup from one on which
   // cgroup.kill was once used.
-  if (!attempt.ran && setup.cgroup_fd >= 0) attempt = try_to_spawn(setup, plan, -1);
-  return attempt.result;
+  if (result.stage != Exited::Stage::fork || setup.cgroup_fd < 0) return result;
+  return try_to_spawn(setup, plan, -1);
 }
 
 }  // namespace ds::launcher

@@ -8,7 +8,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
-#include "launcher/agent/guard.h"
+#include "launcher/agent/link.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"

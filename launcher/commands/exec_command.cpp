@@ -10,7 +10,7 @@
 #include "launcher/commands/commands.h"
 #include "launcher/commands/host_sources.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 #include "launcher/exec/exec_input.h"
 #include "launcher/exec/exec_output.h"
 #include "launcher/exec/exec_run.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/limits.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/entrypoint.h"

@@ -1,18 +1,14 @@
 // Listening socket of a job: creates it, restores it, accepts clients and distributes output.
 #include "launcher/control/control_server.h"
 
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <asio/local/stream_protocol.hpp>
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "launcher/control/session.h"
-#include "launcher/control/socket_folder.h"
 
 namespace ds::launcher {
 namespace {
@@ -32,54 +28,42 @@ constexpr auto kAcceptAgainAfter = 1s;
 
 }  // namespace
 
-class ControlServer::Impl : public std::enable_shared_from_this<ControlServer::Impl> {
- public:
-  Impl(asio::io_context& io, std::string id, std::vector<std::string> folders, ControlHooks hooks)
-      : io_(io),
-        id_(std::move(id)),
-        folders_(std::move(folders)),
-        context_(std::make_shared<ControlContext>(std::move(hooks))),
-        acceptor_(io),
-        look_timer_(io),
-        gather_timer_(io),
-        accept_timer_(io),
-        drain_timer_(io) {}
+ControlServer::ControlServer(asio::io_context& io, std::string job_id,
+                             std::vector<std::string> folders, ControlHooks hooks)
+    : io_(io),
+      id_(std::move(job_id)),
+      folders_(std::move(folders)),
+      context_(std::make_shared<ControlContext>(ControlContext{std::move(hooks)})),
+      self_(std::make_shared<ControlServer*>(this)),
+      acceptor_(io),
+      look_timer_(io),
+      gather_timer_(io),
+      accept_timer_(io),
+      drain_timer_(io) {}
 
-  std::string open();
-  void output(OutputPiece piece, std::span<const std::byte> bytes);
-  void answered(int rank);
-  void saved(const CheckpointOutcome& outcome);
-  void finish(int code, std::function<void()> on_drained);
-  void abandon();
+ControlServer::~ControlServer() {
+  on_drained_ = {};
+  self_.reset();
+  remove_socket();
+  for (const auto& session : std::exchange(sessions_, {})) session->close();
+  context_->hooks = {};
+}
 
- private:
-  void listen_in(SocketFolder folder);
-  void remove_socket();
-  void look();
-  void accept();
-  void on_client(ControlSession::Socket socket);
-  void on_closed(const ControlSession* session);
-  void drained();
+void ControlServer::after(asio::steady_timer& timer, std::chrono::milliseconds span,
+                          void (ControlServer::*handler)()) {
+  timer.expires_after(span);
+  timer.async_wait([self = std::weak_ptr(self_), handler](const asio::error_code& error) {
+    if (const auto server = self.lock(); server && !error) ((*server)->*handler)();
+  });
+}
 
-  asio::io_context& io_;
-  std::string id_;
-  std::vector<std::string> folders_;
-  std::shared_ptr<ControlContext> context_;
-  std::optional<SocketFolder> folder_;
-  Protocol::acceptor acceptor_;
-  asio::steady_timer look_timer_, gather_timer_, accept_timer_, drain_timer_;
-  std::vector<std::shared_ptr<ControlSession>> sessions_;
-  std::function<void()> on_drained_;
-  bool gathering_ = false;
-};
-
-std::string ControlServer::Impl::open() {
+std::string ControlServer::open() {
   std::string problem = "no usable folder for the socket";
   for (const std::string& path : folders_) {
     try {
       listen_in(SocketFolder::open_or_make(path));
       accept();
-      look();
+      after(look_timer_, kLookEach, &ControlServer::look);
       return {};
     } catch (const Error& error) {
       problem = error.what();
@@ -90,7 +74,7 @@ std::string ControlServer::Impl::open() {
   return problem;
 }
 
-void ControlServer::Impl::listen_in(SocketFolder folder) {
+void ControlServer::listen_in(SocketFolder folder) {
   // The socket gets its own name only once it listens: a socket that refuses belongs to a dead job.
   const std::string fresh = fmt::format("{}.new", id_);
   folder.remove(fresh);
@@ -112,69 +96,68 @@ void ControlServer::Impl::listen_in(SocketFolder folder) {
   folder_ = std::move(folder);
 }
 
-void ControlServer::Impl::remove_socket() {
+void ControlServer::remove_socket() {
   asio::error_code ignored;
   acceptor_.close(ignored);
   if (folder_) folder_->remove(socket_name(id_));
   folder_.reset();
 }
 
-void ControlServer::Impl::look() {
-  look_timer_.expires_after(kLookEach);
-  look_timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (error || self->context_->code) return;
-    if (self->folder_ && self->folder_->contains(socket_name(self->id_))) return self->look();
-    if (!self->open().empty()) self->look();
-  });
+void ControlServer::look() {
+  if (context_->code) return;
+  const bool stands = folder_ && folder_->contains(socket_name(id_));
+  if (stands || !open().empty()) after(look_timer_, kLookEach, &ControlServer::look);
 }
 
-void ControlServer::Impl::accept() {
+void ControlServer::accept() {
+  if (!acceptor_.is_open()) return;
   acceptor_.async_accept(
-      [self = shared_from_this()](const asio::error_code& error, ControlSession::Socket socket) {
-        if (error == asio::error::operation_aborted || !self->acceptor_.is_open()) return;
-        if (!error) {
-          self->on_client(std::move(socket));
-          return self->accept();
-        }
-        self->accept_timer_.expires_after(kAcceptAgainAfter);  // probably out of descriptors
-        self->accept_timer_.async_wait([self](const asio::error_code& aborted) {
-          if (!aborted && self->acceptor_.is_open()) self->accept();
-        });
+      [self = std::weak_ptr(self_)](const asio::error_code& error, Protocol::socket socket) {
+        const auto server = self.lock();
+        if (!server || error == asio::error::operation_aborted) return;
+        ControlServer& me = **server;
+        if (!me.acceptor_.is_open()) return;
+        if (error)  // probably out of descriptors
+          return me.after(me.accept_timer_, kAcceptAgainAfter, &ControlServer::accept);
+        me.on_client(std::move(socket));
+        me.accept();
       });
 }
 
-void ControlServer::Impl::on_client(ControlSession::Socket socket) {
+void ControlServer::on_client(Protocol::socket socket) {
   if (sessions_.size() >= kMaxClients) return;  // the client sees the connection closed
   socket.non_blocking(true);
   sessions_.push_back(std::make_shared<ControlSession>(
-      std::move(socket), context_, [weak = weak_from_this()](const ControlSession* session) {
-        if (const auto self = weak.lock()) self->on_closed(session);
+      std::move(socket), context_, [self = std::weak_ptr(self_)](const ControlSession* session) {
+        if (const auto server = self.lock()) (*server)->on_closed(session);
       }));
   sessions_.back()->start();
 }
 
-void ControlServer::Impl::on_closed(const ControlSession* session) {
+void ControlServer::on_closed(const ControlSession* session) {
   // Erase later: this may run inside a member function of the session or a loop over the list.
-  asio::post(io_, [self = shared_from_this(), session] {
-    std::erase_if(self->sessions_, [&](const auto& known) { return known.get() == session; });
-    if (self->context_->code && self->sessions_.empty()) self->drained();
+  asio::post(io_, [self = std::weak_ptr(self_), session] {
+    const auto server = self.lock();
+    if (!server) return;
+    ControlServer& me = **server;
+    std::erase_if(me.sessions_, [&](const auto& known) { return known.get() == session; });
+    if (me.context_->code && me.sessions_.empty()) me.drained();
   });
 }
 
-void ControlServer::Impl::output(OutputPiece piece, std::span<const std::byte> bytes) {
+void ControlServer::output(const OutputPiece& piece, std::span<const std::byte> bytes) {
   context_->ring.append(piece, bytes);
-  if (gathering_ || sessions_.empty()) return;
-  gathering_ = true;
-  gather_timer_.expires_after(kGather);
-  gather_timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    self->gathering_ = false;
-    if (error) return;
-    const auto sessions = self->sessions_;
-    for (const auto& session : sessions) session->pump();
-  });
+  if (sessions_.empty() || std::exchange(gathering_, true)) return;
+  after(gather_timer_, kGather, &ControlServer::pump);
 }
 
-void ControlServer::Impl::answered(int rank) {
+void ControlServer::pump() {
+  gathering_ = false;
+  const auto sessions = sessions_;
+  for (const auto& session : sessions) session->pump();
+}
+
+void ControlServer::answered(int rank) {
   const auto watched = context_->watched.find(rank);
   if (watched == context_->watched.end()) return;
   watched->second.answered = true;
@@ -182,59 +165,25 @@ void ControlServer::Impl::answered(int rank) {
   for (const auto& session : sessions) session->answered(rank);
 }
 
-void ControlServer::Impl::saved(const CheckpointOutcome& outcome) {
+void ControlServer::saved(const CheckpointOutcome& outcome) {
   const auto sessions = sessions_;
   for (const auto& session : sessions) session->saved(outcome);
 }
 
-void ControlServer::Impl::finish(int code, std::function<void()> on_drained) {
+void ControlServer::finish(int code, std::function<void()> on_drained) {
   context_->code = code;
   on_drained_ = std::move(on_drained);
   if (folder_) folder_->note_end(id_, code);
   remove_socket();
   look_timer_.cancel();
   accept_timer_.cancel();
-  const auto sessions = sessions_;
-  for (const auto& session : sessions) session->pump();
-  drain_timer_.expires_after(sessions.empty() ? 0s : kDrainWithin);
-  drain_timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error) self->drained();
-  });
+  pump();
+  after(drain_timer_, sessions_.empty() ? 0s : kDrainWithin, &ControlServer::drained);
 }
 
-void ControlServer::Impl::drained() {
+void ControlServer::drained() {
   drain_timer_.cancel();
-  const auto on_drained = std::exchange(on_drained_, {});
-  if (on_drained) on_drained();
-}
-
-void ControlServer::Impl::abandon() {
-  on_drained_ = {};
-  remove_socket();
-  for (asio::steady_timer* timer : {&look_timer_, &gather_timer_, &accept_timer_, &drain_timer_})
-    timer->cancel();
-  for (const auto& session : std::exchange(sessions_, {})) session->close();
-  context_->hooks = {};
-}
-
-ControlServer::ControlServer(asio::io_context& io, std::string job_id,
-                             std::vector<std::string> folders, ControlHooks hooks)
-    : impl_(std::make_shared<Impl>(io, std::move(job_id), std::move(folders), std::move(hooks))) {}
-
-ControlServer::~ControlServer() { impl_->abandon(); }
-
-std::string ControlServer::open() { return impl_->open(); }
-
-void ControlServer::output(const OutputPiece& piece, std::span<const std::byte> bytes) {
-  impl_->output(piece, bytes);
-}
-
-void ControlServer::answered(int rank) { impl_->answered(rank); }
-
-void ControlServer::saved(const CheckpointOutcome& outcome) { impl_->saved(outcome); }
-
-void ControlServer::finish(int code, std::function<void()> on_drained) {
-  impl_->finish(code, std::move(on_drained));
+  if (const auto on_drained = std::exchange(on_drained_, {})) on_drained();
 }
 
 }  // namespace ds::launcher

@@ -4,15 +4,18 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "launcher/control/messages.h"
-#include "launcher/control/output_ring.h"
+#include "launcher/control/job_output.h"
+#include "launcher/control/job_socket.h"
 
 namespace ds::launcher {
 
@@ -33,6 +36,9 @@ struct ControlHooks {
   /// Null for a job that does not train.
   std::function<std::string()> checkpoint{};
 };
+
+struct ControlContext;
+class ControlSession;
 
 class ControlServer {
  public:
@@ -60,8 +66,29 @@ class ControlServer {
   void finish(int code, std::function<void()> on_drained);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  void listen_in(SocketFolder folder);
+  void remove_socket();
+  void look();
+  void accept();
+  void on_client(asio::local::stream_protocol::socket socket);
+  void on_closed(const ControlSession* session);
+  void drained();
+  /// Calls `handler` when the timer fires, unless the server is gone by then.
+  void after(asio::steady_timer& timer, std::chrono::milliseconds span,
+             void (ControlServer::*handler)());
+  void pump();
+
+  asio::io_context& io_;
+  std::string id_;
+  std::vector<std::string> folders_;
+  std::shared_ptr<ControlContext> context_;
+  std::shared_ptr<ControlServer*> self_;  // handlers that run after the destruction find it expired
+  std::optional<SocketFolder> folder_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  asio::steady_timer look_timer_, gather_timer_, accept_timer_, drain_timer_;
+  std::vector<std::shared_ptr<ControlSession>> sessions_;
+  std::function<void()> on_drained_;
+  bool gathering_ = false;
 };
 
 }  // namespace ds::launcher

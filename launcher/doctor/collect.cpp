@@ -18,7 +18,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "launcher/agent/memory_cgroup.h"
+#include "launcher/agent/cgroups.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/doctor/gpu_text.h"

@@ -9,15 +9,11 @@
 #include "launcher/transport/connector.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 
-std::string text_of(const asio::error_code& error) {
-  if (error == asio::error::eof) return "the other side closed the connection";
-  return error.message();
-}
+constexpr const char* kClosed = "the other side closed the connection";
 
 }  // namespace
 
@@ -50,11 +46,9 @@ void JoinConnection::start() {
 
 /// Waits without a buffer: a root has thousands of connections, and few are active at a time.
 void JoinConnection::read() {
-  if (ended_ || reading_) return;
-  reading_ = true;
+  if (ended_) return;
   socket_.async_wait(asio::ip::tcp::socket::wait_read,
                      [self = shared_from_this()](const asio::error_code& error) {
-                       self->reading_ = false;
                        if (!self->ended_) self->take_bytes(error);
                      });
 }
@@ -77,8 +71,8 @@ void JoinConnection::take_bytes(asio::error_code error) {
   }
   if (ended_) return;
   if (tls_.problem()) return end(*tls_.problem());
-  if (tls_.ended()) return end("the other side closed the connection");
-  if (error) return end(text_of(error));
+  if (tls_.ended() || error == asio::error::eof) return end(kClosed);
+  if (error) return end(error.message());
   read();
 }
 
@@ -86,25 +80,22 @@ void JoinConnection::take_records() {
   while (!ended_ && events_.on_record) {
     std::optional<JoinRecord> record = decoder_.next();
     if (!record) break;
-    events_.on_record(*record);
+    events_.on_record(shared_from_this(), *record);
   }
   if (!ended_ && decoder_.error()) end(*decoder_.error());
 }
 
 void JoinConnection::send(const JoinRecord& record) {
+  const auto* const long_bytes = std::get_if<AgentBytes>(&record);
+  if (long_bytes != nullptr && long_bytes->bytes.size() > kPiece) {
+    send(AgentBytes{long_bytes->session, long_bytes->bytes.first(kPiece)});
+    return send(AgentBytes{long_bytes->session, long_bytes->bytes.subspan(kPiece)});
+  }
   if (ended_ || closing_) return;
   const Bytes bytes = encode_join(record);
   unsent_ += bytes.size();
   tls_.send(bytes);
   flush();
-}
-
-void JoinConnection::send_bytes(std::uint32_t session, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const std::size_t size = std::min(bytes.size(), kPiece);
-    send(AgentBytes{session, bytes.first(size)});
-    bytes = bytes.subspan(size);
-  }
 }
 
 void JoinConnection::flush() {
@@ -144,12 +135,11 @@ void JoinConnection::abandon() {
 
 void JoinConnection::end(const std::string& why) {
   if (ended_) return;
-  const bool proven = told_established_;
   // The reason for a refused handshake is in transit; closing the socket at once would discard it.
   asio::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   abandon();
-  if (events_.on_end) events_.on_end(why, proven);
+  if (events_.on_end) events_.on_end(shared_from_this(), why, told_established_);
 }
 
 }  // namespace ds::launcher

@@ -14,11 +14,13 @@
 
 namespace ds::launcher {
 
+class JoinConnection;
 struct JoinConnectionEvents {
   std::function<void()> on_established;  // the peer has proven the key
-  std::function<void(JoinRecord&)> on_record;
+  std::function<void(const std::shared_ptr<JoinConnection>&, JoinRecord&)> on_record;
   /// Comes once, last. `proven`: the peer had proven the key before.
-  std::function<void(const std::string& why, bool proven)> on_end;
+  std::function<void(const std::shared_ptr<JoinConnection>&, const std::string& why, bool proven)>
+      on_end;
 };
 
 /// Threads: the io_context's; events never come from inside a call. Pending waits keep the
@@ -31,14 +33,10 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
 
   JoinConnection(asio::ip::tcp::socket socket, TlsSession::Side side, const JoinKey& key,
                  JoinConnectionEvents events);
-  JoinConnection(const JoinConnection&) = delete;
-  JoinConnection& operator=(const JoinConnection&) = delete;
-  ~JoinConnection() = default;
 
   void start();
+  /// AgentBytes may have any length: they are cut.
   void send(const JoinRecord& record);
-  /// Sends bytes of any length, cut into AgentBytes records.
-  void send_bytes(std::uint32_t session, std::span<const std::byte> bytes);
   [[nodiscard]] std::size_t unsent() const { return unsent_; }
   /// Sends pending bytes and the TLS close alert, and ends when the peer has ended.
   void close();
@@ -48,7 +46,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   [[nodiscard]] Clock::time_point last_sent() const { return last_sent_; }
   [[nodiscard]] bool established() const { return tls_.established(); }
   [[nodiscard]] const std::string& peer_address() const { return peer_; }
-  [[nodiscard]] bool is_open() const { return !ended_; }
 
  private:
   void read();
@@ -68,7 +65,6 @@ class JoinConnection : public std::enable_shared_from_this<JoinConnection> {
   Clock::time_point last_heard_;
   Clock::time_point last_sent_;
   bool told_established_ = false;
-  bool reading_ = false;
   bool writing_now_ = false;
   bool closing_ = false;
   bool shut_ = false;

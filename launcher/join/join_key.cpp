@@ -1,4 +1,3 @@
-// Derives keys from secrets, and finds the secret.
 #include "launcher/join/join_key.h"
 
 #include <fmt/format.h>
@@ -8,17 +7,16 @@
 #include <openssl/rand.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "engine/base/error.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::string_view kSalt = "dslaunch";
@@ -105,27 +103,12 @@ JoinKey JoinKey::random() {
 std::optional<JoinKey> JoinKey::from_hex(std::string_view hex) {
   if (hex.size() != 2 * kBytes) return std::nullopt;
   JoinKey made;
-  for (std::size_t i = 0; i < hex.size(); ++i) {
-    const char c = hex[i];
-    unsigned value = 0;
-    if (c >= '0' && c <= '9') {
-      value = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      value = static_cast<unsigned>(c - 'a') + 10;
-    } else {
-      return std::nullopt;
-    }
-    unsigned char& byte = made.bytes_[i / 2];
-    byte = static_cast<unsigned char>((byte << 4U) | value);
-  }
-  return made;
+  for (std::size_t i = 0; i < kBytes; ++i)
+    std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, made.bytes_[i], 16);
+  return made.hex() == hex ? std::optional(made) : std::nullopt;
 }
 
-std::string JoinKey::hex() const {
-  std::string text;
-  for (const unsigned char byte : bytes_) text += fmt::format("{:02x}", byte);
-  return text;
-}
+std::string JoinKey::hex() const { return fmt::format("{:02x}", fmt::join(bytes_, "")); }
 
 JoinKey::~JoinKey() { ::OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 

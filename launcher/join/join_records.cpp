@@ -1,27 +1,14 @@
-// Encodes and decodes records; one list of fields serves the 2 directions, as with frames.
 #include "launcher/join/join_records.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/wire/fields.h"
 
 namespace ds::launcher {
-namespace {
-
-struct RecordType {
-  std::uint8_t number;
-  const char* name;
-};
-// In the order of JoinRecord. Numbers of removed records are not reused.
-constexpr RecordType kTypes[] = {{1, "JoinHello"},    {2, "JoinLeaving"}, {16, "JoinWelcome"},
-                                 {17, "JoinRefused"}, {18, "StartAgent"}, {19, "JoinNews"},
-                                 {20, "JoinOver"},    {32, "AgentBytes"}, {33, "AgentClosed"},
-                                 {34, "JoinPing"}};
-static_assert(std::size(kTypes) == std::variant_size_v<JoinRecord>);
-constexpr std::size_t kHeaderBytes = 5;
 
 template <class A>
 void fields(A& a, JoinHello& m) {
@@ -64,6 +51,20 @@ void fields(A& a, AgentClosed& m) {
 template <class A>
 void fields(A&, JoinPing&) {}
 
+namespace {
+
+struct RecordType {
+  std::uint8_t number;
+  const char* name;
+};
+// In the order of JoinRecord. Numbers of removed records are not reused.
+constexpr RecordType kTypes[] = {{1, "JoinHello"},    {2, "JoinLeaving"}, {16, "JoinWelcome"},
+                                 {17, "JoinRefused"}, {18, "StartAgent"}, {19, "JoinNews"},
+                                 {20, "JoinOver"},    {32, "AgentBytes"}, {33, "AgentClosed"},
+                                 {34, "JoinPing"}};
+static_assert(std::size(kTypes) == std::variant_size_v<JoinRecord>);
+constexpr std::size_t kHeaderBytes = 5;
+
 template <std::size_t I = 0>
 std::optional<JoinRecord> empty_record(std::uint8_t type) {
   if constexpr (I == std::variant_size_v<JoinRecord>) {
@@ -74,18 +75,15 @@ std::optional<JoinRecord> empty_record(std::uint8_t type) {
   }
 }
 
-template <std::size_t... I>
-std::string describe(std::index_sequence<I...> /*all*/) {
-  std::string text;
-  const auto add = [&]<class T>(const RecordType& type, T record) {
-    text += fmt::format("{} {}: ", type.number, type.name);
-    std::string list;
-    FieldLister lister(list);
-    fields(lister, record);
-    text += list + '\n';
-  };
-  (add(kTypes[I], std::variant_alternative_t<I, JoinRecord>{}), ...);
-  return text;
+template <std::size_t I = 0>
+std::string describe() {
+  if constexpr (I == std::variant_size_v<JoinRecord>) {
+    return {};
+  } else {
+    return fmt::format("{} {}: {}\n", kTypes[I].number, kTypes[I].name,
+                       field_list<std::variant_alternative_t<I, JoinRecord>>()) +
+           describe<I + 1>();
+  }
 }
 
 /// Reads the fields of a record; returns false if they do not fill it exactly.
@@ -105,18 +103,42 @@ bool read_record(FieldReader& body, JoinHello& hello) {
   return whole.complete();
 }
 
+JoinRefused final_refusal(int code, std::string text) { return {true, code, std::move(text)}; }
+
+std::string two_nodes(const JoinHello& hello, const std::string& address, const JoinedNode& other) {
+  return fmt::format("two nodes say that they are {}: {} at {} ({}) and {} at {} ({})", hello.place,
+                     hello.node.hostname, address, hello.uid, other.hello.node.hostname,
+                     other.address, other.hello.uid);
+}
+
+std::string names_of(const std::vector<std::string>& places) {
+  if (places.size() == 1) return places.front();
+  return places.front() + " to " + places.back();
+}
+
+std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms) {
+  if (hello.version != kJoinVersion)
+    return final_refusal(
+        contract::kExitUnreachable,
+        fmt::format("{}: incompatible dslaunch there (join protocol {:x}, the root "
+                    "speaks {:x}); install the same build on all nodes",
+                    hello.place, hello.version, kJoinVersion));
+  if (hello.job != terms.job)  // not final: the lookup may have returned an old address
+    return JoinRefused{false, contract::kExitUnreachable,
+                       fmt::format("this is the root of job {}, and {} belongs to job {}",
+                                   terms.job, hello.place, hello.job)};
+  if (std::find(terms.places.begin(), terms.places.end(), hello.place) == terms.places.end())
+    return final_refusal(contract::kExitConfig,
+                         fmt::format("{} is no place of job {}, which has {} ({})", hello.place,
+                                     terms.job, terms.places.size(), names_of(terms.places)));
+  return std::nullopt;
+}
+
 }  // namespace
 
 const std::uint32_t kJoinVersion = version_of(describe_join());
 
-std::string describe_join() {
-  return describe(std::make_index_sequence<std::variant_size_v<JoinRecord>>());
-}
-
-bool operator==(const AgentBytes& a, const AgentBytes& b) {
-  return a.session == b.session &&
-         std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
-}
+std::string describe_join() { return describe(); }
 
 Bytes encode_join(const JoinRecord& record) {
   Bytes payload;
@@ -165,6 +187,25 @@ std::optional<JoinRecord> JoinDecoder::next() {
   }
   at_ += size;
   return record;
+}
+
+JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
+                         const std::optional<JoinedNode>& present) {
+  JoinJudgement judgement;
+  judgement.refusal = misfit(hello, terms);
+  if (judgement.refusal) {
+    judgement.say = fmt::format("a node at {} was refused: {}", address, judgement.refusal->text);
+    return judgement;
+  }
+  if (!present || present->hello.uid == hello.uid) return judgement;
+  const std::string text = two_nodes(hello, address, *present);
+  const bool newer = terms.present_is_silent || hello.started >= present->hello.started;
+  const char* who =
+      terms.present_is_silent ? "; the old one is silent and gives way" : "; the newer one stays";
+  (newer ? judgement.fence : judgement.refusal) =
+      final_refusal(contract::kExitUnreachable, text + who);
+  judgement.say = text + who;
+  return judgement;
 }
 
 }  // namespace ds::launcher

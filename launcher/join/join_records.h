@@ -1,4 +1,5 @@
-// Records between joiner and root inside TLS, around the agent's frames. Pure.
+// Records between joiner and root inside TLS, around the agent's frames, and the decision of the
+// root about a hello. Pure.
 #pragma once
 
 #include <chrono>
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "launcher/wire/frame.h"
 
@@ -26,19 +28,16 @@ struct JoinHello {
   std::uint64_t started = 0;     // wall clock, nanoseconds: the newest node of a place wins
   std::uint32_t next_epoch = 0;  // all epochs below it have run here; 0: none
   Hello node{};                  // resources of the node
-  friend bool operator==(const JoinHello&, const JoinHello&) = default;
 };
 /// This node was asked to end (SIGTERM of a pod); the root then stops the whole job.
 struct JoinLeaving {
   std::int32_t signo = 0;
-  friend bool operator==(const JoinLeaving&, const JoinLeaving&) = default;
 };
 
 // Root to joiner.
 
 struct JoinWelcome {
   std::string root{};  // host name of the root
-  friend bool operator==(const JoinWelcome&, const JoinWelcome&) = default;
 };
 /// The connection ends after this record. The fields never change: a node of another version must
 /// be able to read them.
@@ -46,23 +45,19 @@ struct JoinRefused {
   bool final = false;  // do not dial again: exit with `code`
   std::int32_t code = 0;
   std::string text{};  // message for users
-  friend bool operator==(const JoinRefused&, const JoinRefused&) = default;
 };
 /// Starts an agent; its output comes back as AgentBytes of the same session.
 struct StartAgent {
   std::uint32_t session = 0;
-  friend bool operator==(const StartAgent&, const StartAgent&) = default;
 };
 /// Progress of the root, for users: "2 of 4 nodes are here".
 struct JoinNews {
   std::string text{};
-  friend bool operator==(const JoinNews&, const JoinNews&) = default;
 };
 /// The job is over; the joiner exits with this code.
 struct JoinOver {
   std::int32_t code = 0;
   std::string report{};  // JSON for the pod's termination log, at most 4 KiB
-  friend bool operator==(const JoinOver&, const JoinOver&) = default;
 };
 
 // In either direction.
@@ -71,17 +66,13 @@ struct AgentBytes {
   std::uint32_t session = 0;
   std::span<const std::byte> bytes;  // decoded: a view into the decoder, valid until its next call
 };
-bool operator==(const AgentBytes& a, const AgentBytes& b);
 /// To the joiner: end of the agent's input. To the root: the agent has ended.
 struct AgentClosed {
   std::uint32_t session = 0;
   std::string problem{};  // empty: a normal end
-  friend bool operator==(const AgentClosed&, const AgentClosed&) = default;
 };
 /// The heartbeat while no agent runs, so that silence can be detected.
-struct JoinPing {
-  friend bool operator==(const JoinPing&, const JoinPing&) = default;
-};
+struct JoinPing {};
 
 /// Period of pings. A silence shorter than 3 periods is not evidence of a lost node.
 inline constexpr std::chrono::seconds kJoinPingPeriod{1};
@@ -109,5 +100,30 @@ class JoinDecoder {
   std::size_t at_ = 0;
   std::optional<std::string> error_;
 };
+
+/// A node that has proven the key and sent its hello.
+struct JoinedNode {
+  JoinHello hello;
+  std::string address;  // numeric address that it dialed from
+};
+
+struct JoinJudgement {
+  std::optional<JoinRefused> refusal;  // for the newcomer
+  std::optional<JoinRefused> fence;    // for the present node, if a newer one replaces it
+  std::string say;                     // message for the root's user; may be empty
+};
+
+struct JoinTerms {
+  const std::string& job;
+  const std::vector<std::string>& places;
+  bool present_is_silent = false;  // no recent frame of the present node
+};
+
+/// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
+/// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
+/// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
+/// replaces itself. Pure.
+JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
+                         const std::optional<JoinedNode>& present);
 
 }  // namespace ds::launcher

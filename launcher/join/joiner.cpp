@@ -15,12 +15,10 @@
 #include "engine/base/error.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/fleet/stop_signals.h"
-#include "launcher/join/join_agent.h"
 #include "launcher/join/join_connection.h"
-#include "launcher/join/root_dial.h"
+#include "launcher/join/joiner_parts.h"
 
 namespace ds::launcher {
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,9 +29,8 @@ constexpr std::chrono::milliseconds kRetry = 500ms;
 constexpr auto kRootDecides = 10min;
 
 std::uint64_t wall_clock() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
+  const std::chrono::nanoseconds since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(since_1970.count());
 }
 
 class Joiner {
@@ -44,13 +41,14 @@ class Joiner {
         signals_(io_, SIGHUP, SIGINT, SIGTERM),
         timer_(io_),
         ping_(io_),
-        agent_(io_, setup.place, agent_events()),
-        dial_(io_, setup.roots, std::max(setup.silence, kShortestJoinSilence)),
+        agent_(io_, setup.place,
+               [this](const JoinRecord& record) {
+                 if (joined_) connection_->send(record);
+               }),
+        uid_(setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid),
         silence_(std::max(setup.silence, kShortestJoinSilence)),
-        started_(wall_clock()),
-        wait_until_(Clock::now() + setup.wait) {
-    uid_ = setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid;
-  }
+        dial_(io_, setup.roots, silence_),
+        wait_until_(Clock::now() + setup.wait) {}
   ~Joiner() { drop_connection(); }
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
@@ -74,17 +72,14 @@ class Joiner {
       if (code_) return;
       root_ = result.root;
       if (!result.socket) return retry(std::move(result.problem), result.retry_after);
-      begin(std::move(*result.socket));
+      connection_ = std::make_shared<JoinConnection>(
+          std::move(*result.socket), TlsSession::Side::joiner, setup_.key,
+          JoinConnectionEvents{
+              .on_established = [this] { greet(); },
+              .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
+              .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
+      connection_->start();
     });
-  }
-
-  void begin(asio::ip::tcp::socket socket) {
-    connection_ = std::make_shared<JoinConnection>(
-        std::move(socket), TlsSession::Side::joiner, setup_.key,
-        JoinConnectionEvents{.on_established = [this] { greet(); },
-                             .on_record = [this](JoinRecord& record) { on_record(record); },
-                             .on_end = [this](const std::string& why, bool) { on_lost(why); }});
-    connection_->start();
   }
 
   void greet() {
@@ -154,18 +149,6 @@ class Joiner {
     finish(refused.code);
   }
 
-  JoinAgentEvents agent_events() {
-    return {.on_bytes =
-                [this](std::uint32_t session, std::span<const std::byte> bytes) {
-                  if (!joined_) return;
-                  connection_->send_bytes(session, bytes);
-                },
-            .on_closed =
-                [this](std::uint32_t session, const std::string& problem) {
-                  if (joined_) connection_->send(AgentClosed{session, problem});
-                }};
-  }
-
   // Time and signals.
 
   /// Sends pings, checks silence and the deadline once a second, and prints a line every 10 s.
@@ -214,16 +197,13 @@ class Joiner {
     if (!signals_seen_.counts(signo, Clock::now())) return;
     const bool again = leaving_.has_value();
     leaving_ = signo;
-    if (joined_ && !again) {
-      say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
-      connection_->send(JoinLeaving{signo});
-      timer_.expires_after(kRootDecides);
-      timer_.async_wait([this](const asio::error_code& error) {
-        if (!error) leave();
-      });
-      return;
-    }
-    leave();
+    if (!joined_ || again) return leave();
+    say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
+    connection_->send(JoinLeaving{signo});
+    timer_.expires_after(kRootDecides);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error) leave();
+    });
   }
 
   void leave() {
@@ -252,10 +232,10 @@ class Joiner {
   asio::steady_timer timer_;
   asio::steady_timer ping_;
   JoinAgent agent_;
-  RootDial dial_;
   std::string uid_;
   std::chrono::milliseconds silence_;
-  std::uint64_t started_;
+  RootDial dial_;
+  std::uint64_t started_ = wall_clock();
   std::string root_;  // address as dialed
   std::shared_ptr<JoinConnection> connection_;
   bool joined_ = false;

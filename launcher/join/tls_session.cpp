@@ -1,4 +1,3 @@
-// Runs OpenSSL over 2 memory buffers.
 #include "launcher/join/tls_session.h"
 
 #include <fmt/format.h>
@@ -7,13 +6,12 @@
 #include <openssl/ssl.h>
 
 #include <array>
-#include <cstring>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/freed.h"
 
 namespace ds::launcher {
-
 namespace {
 
 constexpr std::string_view kIdentity = "dslaunch join 1";
@@ -64,16 +62,13 @@ Context make_context(TlsSession::Side side) {
                     SSL_CTX_set_num_tickets(context.get(), 0) == 1;
   if (!good) throw Error(ErrorKind::system, "OpenSSL offers no TLS 1.3 here");
   // A peer with a certificate instead of the key is refused: no authority is trusted.
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  if (root) SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  constexpr int kVerify = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(context.get(), root ? SSL_VERIFY_NONE : kVerify, nullptr);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
-  if (root) {
-    SSL_CTX_set_psk_find_session_callback(context.get(), find_session);
-  } else {
-    SSL_CTX_set_psk_use_session_callback(context.get(), use_session);
-  }
+  if (root) SSL_CTX_set_psk_find_session_callback(context.get(), find_session);
+  if (!root) SSL_CTX_set_psk_use_session_callback(context.get(), use_session);
   return context;
 }
 
@@ -103,113 +98,87 @@ std::string describe_failure(bool established) {
 
 }  // namespace
 
-struct TlsSession::Impl {
-  Impl(Side side, const JoinKey& secret)
-      : key(std::make_unique<JoinKey>(secret)), ssl(SSL_new(shared_context(side))) {
-    if (ssl == nullptr) throw Error(ErrorKind::system, "OpenSSL has no memory for a connection");
-    SSL_set_app_data(ssl.get(), key.get());
-    in = BIO_new(BIO_s_mem());
-    out = BIO_new(BIO_s_mem());
-    DS_ASSERT(in != nullptr && out != nullptr);
-    BIO_set_mem_eof_return(in, -1);
-    SSL_set_bio(ssl.get(), in, out);  // the session owns the BIOs now
-    if (side == Side::root) {
-      SSL_set_accept_state(ssl.get());
-    } else {
-      SSL_set_connect_state(ssl.get());
-    }
-    shake();
+void TlsSession::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
+
+TlsSession::TlsSession(Side side, const JoinKey& key)
+    : key_(key),
+      ssl_(SSL_new(shared_context(side))),
+      in_(BIO_new(BIO_s_mem())),
+      out_(BIO_new(BIO_s_mem())) {
+  if (ssl_ == nullptr || in_ == nullptr || out_ == nullptr)
+    throw Error(ErrorKind::system, "OpenSSL has no memory for a connection");
+  SSL_set_app_data(ssl_.get(), &key_);
+  BIO_set_mem_eof_return(in_, -1);
+  SSL_set_bio(ssl_.get(), in_, out_);  // the session owns the BIOs now
+  side == Side::root ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
+  shake();
+}
+
+void TlsSession::shake() {
+  if (established_ || problem_) return;
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result != 1) return check(result);
+  // A certificate would have been refused already. This check proves that the key was used.
+  if (SSL_session_reused(ssl_.get()) != 1) {
+    problem_ = describe_failure(false);
+    return;
   }
+  established_ = true;
+  write(waiting_);
+  waiting_.clear();
+}
 
-  void shake() {
-    if (established || problem) return;
-    ERR_clear_error();
-    const int result = SSL_do_handshake(ssl.get());
-    if (result != 1) return check(result);
-    // A certificate would have been refused already. This check proves that the key was used.
-    if (SSL_session_reused(ssl.get()) != 1) {
-      problem = describe_failure(false);
-      return;
-    }
-    established = true;
-    write(waiting);
-    waiting.clear();
+void TlsSession::check(int result) {
+  const int kind = SSL_get_error(ssl_.get(), result);
+  if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return;
+  if (kind == SSL_ERROR_ZERO_RETURN) {
+    ended_ = true;
+  } else if (!problem_) {
+    problem_ = describe_failure(established_);
   }
+}
 
-  void check(int result) {
-    const int kind = SSL_get_error(ssl.get(), result);
-    if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return;
-    if (kind == SSL_ERROR_ZERO_RETURN) {
-      ended = true;
-      return;
-    }
-    if (!problem) problem = describe_failure(established);
-  }
-
-  void write(std::span<const std::byte> plain) {
-    if (plain.empty() || problem) return;
-    ERR_clear_error();
-    std::size_t wrote = 0;
-    const int result = SSL_write_ex(ssl.get(), plain.data(), plain.size(), &wrote);
-    if (result != 1) check(result);
-  }
-
-  std::unique_ptr<JoinKey> key;  // stable address for the callbacks
-  std::unique_ptr<SSL, Freed<SSL_free>> ssl;
-  BIO* in = nullptr;
-  BIO* out = nullptr;
-  Bytes waiting;
-  bool established = false;
-  bool ended = false;
-  bool closing = false;
-  std::optional<std::string> problem;
-};
-
-TlsSession::TlsSession(Side side, const JoinKey& key) : impl_(std::make_unique<Impl>(side, key)) {}
-TlsSession::~TlsSession() = default;
-TlsSession::TlsSession(TlsSession&&) noexcept = default;
-TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
+void TlsSession::write(std::span<const std::byte> plain) {
+  if (plain.empty() || problem_) return;
+  ERR_clear_error();
+  std::size_t wrote = 0;
+  const int result = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &wrote);
+  if (result != 1) check(result);
+}
 
 void TlsSession::receive(std::span<const std::byte> wire, Bytes& plain) {
-  if (impl_->problem) return;
-  const int taken = BIO_write(impl_->in, wire.data(), static_cast<int>(wire.size()));
+  if (problem_) return;
+  const int taken = BIO_write(in_, wire.data(), static_cast<int>(wire.size()));
   DS_ASSERT(taken == static_cast<int>(wire.size()), "memory takes all");
-  impl_->shake();
-  while (impl_->established && !impl_->problem && !impl_->ended) {
+  shake();
+  while (established_ && !problem_ && !ended_) {
     std::array<std::byte, 16384> buffer;  // the maximum of a TLS record
     std::size_t got = 0;
     ERR_clear_error();
-    const int result = SSL_read_ex(impl_->ssl.get(), buffer.data(), buffer.size(), &got);
-    if (result != 1) {
-      impl_->check(result);
-      break;
-    }
+    const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
+    if (result != 1) return check(result);
     plain.insert(plain.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(got));
   }
 }
 
 void TlsSession::send(std::span<const std::byte> plain) {
-  if (impl_->established) return impl_->write(plain);
-  impl_->waiting.insert(impl_->waiting.end(), plain.begin(), plain.end());
+  if (established_) return write(plain);
+  waiting_.insert(waiting_.end(), plain.begin(), plain.end());
 }
 
 Bytes TlsSession::take_wire() {
-  Bytes wire(BIO_ctrl_pending(impl_->out));
+  Bytes wire(BIO_ctrl_pending(out_));
   if (wire.empty()) return wire;
-  const int got = BIO_read(impl_->out, wire.data(), static_cast<int>(wire.size()));
+  const int got = BIO_read(out_, wire.data(), static_cast<int>(wire.size()));
   DS_ASSERT(got == static_cast<int>(wire.size()), "memory gives all");
   return wire;
 }
 
-bool TlsSession::established() const { return impl_->established; }
-bool TlsSession::ended() const { return impl_->ended; }
-const std::optional<std::string>& TlsSession::problem() const { return impl_->problem; }
-
 void TlsSession::close() {
-  if (!impl_->established || impl_->problem || impl_->closing) return;
-  impl_->closing = true;
+  if (!established_ || problem_ || std::exchange(closing_, true)) return;
   ERR_clear_error();
-  (void)SSL_shutdown(impl_->ssl.get());
+  (void)SSL_shutdown(ssl_.get());
 }
 
 }  // namespace ds::launcher

@@ -10,6 +10,9 @@
 
 #include "launcher/join/join_key.h"
 
+struct bio_st;
+struct ssl_st;
+
 namespace ds::launcher {
 
 using Bytes = std::vector<std::byte>;
@@ -22,9 +25,8 @@ class TlsSession {
  public:
   enum class Side { root, joiner };
   TlsSession(Side side, const JoinKey& key);
-  ~TlsSession();
-  TlsSession(TlsSession&&) noexcept;
-  TlsSession& operator=(TlsSession&&) noexcept;
+  TlsSession(const TlsSession&) = delete;  // OpenSSL refers to key_
+  TlsSession& operator=(const TlsSession&) = delete;
 
   /// Decrypts bytes from the wire and appends the plaintext to `plain`.
   void receive(std::span<const std::byte> wire, Bytes& plain);
@@ -32,17 +34,31 @@ class TlsSession {
   void send(std::span<const std::byte> plain);
   /// Returns the bytes to send over the wire now.
   Bytes take_wire();
-  [[nodiscard]] bool established() const;
+  [[nodiscard]] bool established() const { return established_; }
   /// Returns whether the peer has sent its close alert: no byte is missing.
-  [[nodiscard]] bool ended() const;
+  [[nodiscard]] bool ended() const { return ended_; }
   /// Returns why the session has failed, for messages; also for a wrong key.
-  [[nodiscard]] const std::optional<std::string>& problem() const;
+  [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
   /// Sends the close alert after all pending bytes.
   void close();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Free {
+    void operator()(ssl_st* ssl) const;
+  };
+  void shake();
+  void check(int result);
+  void write(std::span<const std::byte> plain);
+
+  JoinKey key_;
+  std::unique_ptr<ssl_st, Free> ssl_;
+  bio_st* in_;   // of ssl_
+  bio_st* out_;  // of ssl_
+  Bytes waiting_;
+  bool established_ = false;
+  bool ended_ = false;
+  bool closing_ = false;
+  std::optional<std::string> problem_;
 };
 
 }  // namespace ds::launcher

@@ -14,9 +14,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/agent/guard.h"
-#include "launcher/agent/limits.h"
 #include "launcher/agent/link.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/transport/stream_channel.h"
 
 namespace ds::launcher {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "engine/base/error.h"
-#include "launcher/control/job_list.h"
-#include "launcher/control/messages.h"
-#include "launcher/control/tail_view.h"
+#include "launcher/control/job_client.h"
+#include "launcher/control/job_output.h"
+#include "launcher/control/job_socket.h"
 
 using namespace ds::launcher;
 

@@ -10,8 +10,8 @@
 #include "engine/base/error.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"
-#include "launcher/control/job_list.h"
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_client.h"
+#include "launcher/control/job_socket.h"
 
 namespace ds::launcher {
 

@@ -5,7 +5,7 @@
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
-#include "launcher/control/job_list.h"
+#include "launcher/control/job_client.h"
 
 namespace ds::launcher {
 namespace {

@@ -15,7 +15,7 @@
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
-#include "launcher/control/tail_view.h"
+#include "launcher/control/job_output.h"
 #include "launcher/job/job_facts.h"
 
 namespace ds::launcher {

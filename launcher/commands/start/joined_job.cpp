@@ -13,8 +13,8 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "launcher/agent/limits.h"
 #include "launcher/agent/node_facts.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/pods/pod_words.h"
 #include "launcher/commands/start/find_hosts.h"
@@ -160,7 +160,7 @@ class JoinedJob {
     std::vector<NodeRoute> routes;
     for (const Host& host : hosts_of(placed)) {
       const bool own = is_own(host.name);
-      routes.push_back({own ? local_.get() : &server_.transport(), own});
+      routes.push_back({own ? local_.get() : &server_, own});
     }
     JobRequest request = job_request(options_, std::move(placed), std::move(parts), background_);
     request.routes = std::move(routes);

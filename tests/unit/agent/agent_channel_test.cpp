@@ -1,6 +1,4 @@
 // Tests AgentChannel: which frames wait for others, and that control frames overtake output.
-#include "launcher/agent/agent_channel.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -8,6 +6,8 @@
 
 #include <array>
 #include <string>
+
+#include "launcher/agent/output_path.h"
 
 using namespace ds::launcher;
 

@@ -1,12 +1,12 @@
 // Tests AgentFolder: private, locked while the agent lives, found as abandoned afterwards.
-#include "launcher/agent/agent_folder.h"
-
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "launcher/agent/leftovers.h"
 
 using namespace ds::launcher;
 namespace fs = std::filesystem;

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "launcher/agent/agent.h"
-
 using ds::Clock;
 using namespace ds::launcher;
 using namespace std::chrono_literals;
@@ -53,13 +51,12 @@ TEST_CASE("a Spec without a command for every rank is refused") {
 
 TEST_CASE("a job from Spec to Bye") {
   AgentState state(kT0);
-  CHECK(state.on(FrameCame{spec_of(1)}, kT0) == Actions{HoldPort{}});
+  CHECK(state.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::hold_port});
   CHECK(state.on(PortHeld{4000}, kT0) == Actions{Send{Ready{4000}}});
   const Go go{{{"MASTER_PORT", "4000"}}};
   CHECK(state.on(FrameCame{go}, kT0) == Actions{StartRanks{go.env}});
-  CHECK(state.on(RankStarted{0, 77}, kT0) == Actions{Send{Started{0, 77}}});
   const Exited end{.rank = 0, .wait_status = 7 << 8};
-  CHECK(state.on(RankEnded{end}, kT0) == Actions{Send{end}});
+  CHECK(state.on(end, kT0) == Actions{Send{end}});
   CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Bye{}}, Finish{0}});
   CHECK_MESSAGE(state.on(NodeEmpty{}, kT0).empty(), "Finish comes once");
 }
@@ -97,7 +94,7 @@ TEST_CASE("an agent that waits for its next epoch sends four heartbeats in a nod
   spec.keep_agent = true;
   spec.node_timeout_ms = 2000;
   AgentState state = running(1, spec);
-  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  CHECK(state.on(NodeEmpty{}, kT0) == Actions{Send{Cleared{}}, Act::forget_ranks});
   Clock::time_point now = kT0;
   for (int beats = 0; beats < 8; ++beats) {
     const Clock::time_point next = state.wake_at();
@@ -113,16 +110,16 @@ TEST_CASE("Stop is TERM once, KILL after the grace, everything if that does not 
   CHECK(state.on(FrameCame{Stop{5000}}, kT0) == Actions{SignalMains{SIGTERM}});
   CHECK_MESSAGE(state.on(FrameCame{Stop{2000}}, kT0).empty(), "a second one shortens the grace");
   state.on(FrameCame{Heartbeat{}}, kT0 + 1900ms);
-  CHECK(state.on(TimePassed{}, kT0 + 2s) == Actions{Send{Heartbeat{}}, KillRanks{}});
+  CHECK(state.on(TimePassed{}, kT0 + 2s) == Actions{Send{Heartbeat{}}, Act::kill_ranks});
   state.on(FrameCame{Heartbeat{}}, kT0 + 4s);
-  CHECK(state.on(TimePassed{}, kT0 + 4s) == Actions{Send{Heartbeat{}}, KillEverything{}});
+  CHECK(state.on(TimePassed{}, kT0 + 4s) == Actions{Send{Heartbeat{}}, Act::kill_everything});
   CHECK(state.on(TimePassed{}, kT0 + 5s) == Actions{Send{Heartbeat{}}});
   CHECK(finishes(state.on(NodeEmpty{}, kT0 + 5s)));
 }
 
 TEST_CASE("Kill does not wait") {
   AgentState state = running();
-  CHECK(state.on(FrameCame{Kill{}}, kT0) == Actions{KillRanks{}});
+  CHECK(state.on(FrameCame{Kill{}}, kT0) == Actions{Act::kill_ranks});
   CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
   CHECK(state.on(FrameCame{Stop{0}}, kT0).empty());
 }
@@ -139,7 +136,7 @@ TEST_CASE("a lost root is a Stop with at most 3 s, and nothing is said into the 
   AgentState state = running();
   CHECK(state.on(RootLost{}, kT0) == Actions{SignalMains{SIGTERM}});
   CHECK(state.on(TimePassed{}, kT0 + 2999ms).empty());
-  CHECK(state.on(TimePassed{}, kT0 + 3s) == Actions{KillRanks{}});
+  CHECK(state.on(TimePassed{}, kT0 + 3s) == Actions{Act::kill_ranks});
 }
 
 TEST_CASE("a shorter grace than 3 s holds for a lost root too") {
@@ -147,7 +144,7 @@ TEST_CASE("a shorter grace than 3 s holds for a lost root too") {
   spec.grace_ms = 500;
   AgentState state = running(2, spec);
   state.on(RootLost{}, kT0);
-  CHECK(state.on(TimePassed{}, kT0 + 500ms) == Actions{KillRanks{}});
+  CHECK(state.on(TimePassed{}, kT0 + 500ms) == Actions{Act::kill_ranks});
 }
 
 TEST_CASE("a silent root is lost after the node timeout, not before, and not while suspended") {
@@ -158,26 +155,27 @@ TEST_CASE("a silent root is lost after the node timeout, not before, and not whi
   CHECK(std::count(late.begin(), late.end(), AgentAction(SignalMains{SIGTERM})) == 1);
 
   AgentState paused = running();
-  CHECK(paused.on(FrameCame{Suspend{}}, kT0) == Actions{SuspendRanks{}});
+  CHECK(paused.on(FrameCame{Suspend{}}, kT0) == Actions{Act::suspend_ranks});
   CHECK(paused.on(TimePassed{}, kT0 + 1h) == Actions{Send{Heartbeat{}}});
-  CHECK(paused.on(FrameCame{Resume{}}, kT0 + 1h) == Actions{ResumeRanks{}});
+  CHECK(paused.on(FrameCame{Resume{}}, kT0 + 1h) == Actions{Act::resume_ranks});
   CHECK(paused.wake_at() > kT0 + 1h);
 }
 
 TEST_CASE("TERM reaches suspended ranks") {
   AgentState state = running();
   state.on(FrameCame{Suspend{}}, kT0);
-  CHECK(state.on(FrameCame{Stop{1000}}, kT0) == Actions{SignalMains{SIGTERM}, ResumeRanks{}});
+  CHECK(state.on(FrameCame{Stop{1000}}, kT0) == Actions{SignalMains{SIGTERM}, Act::resume_ranks});
 }
 
 TEST_CASE("a lost link ends everything at once, shims last") {
   AgentState state = running();
-  CHECK(state.on(LinkLost{"the guard was killed"}, kT0) == Actions{KillRanks{}, KillStrays{}});
+  CHECK(state.on(LinkLost{"the guard was killed"}, kT0) ==
+        Actions{Act::kill_ranks, Act::kill_strays});
   CHECK_MESSAGE(state.on(LinkLost{"a shim was killed"}, kT0).empty(), "the first one counts");
   CHECK(state.on(FrameCame{Kill{}}, kT0).empty());
-  CHECK_MESSAGE(state.on(RankEnded{{.rank = 0, .wait_status = SIGKILL}}, kT0).empty(),
+  CHECK_MESSAGE(state.on(Exited{.rank = 0, .wait_status = SIGKILL}, kT0).empty(),
                 "no failure of the rank");
-  CHECK(state.on(TimePassed{}, kT0 + 1s) == Actions{Send{Heartbeat{}}, KillEverything{}});
+  CHECK(state.on(TimePassed{}, kT0 + 1s) == Actions{Send{Heartbeat{}}, Act::kill_everything});
   CHECK(state.on(NodeEmpty{}, kT0 + 1s) ==
         Actions{Send{Problem{"the guard was killed"}}, Finish{1}});
 }
@@ -193,7 +191,7 @@ TEST_CASE("frames that do not fit end the agent with a reason") {
   AgentState empty(kT0);
   CHECK(finishes(empty.on(FrameCame{Spec{}}, kT0)));
   AgentState twice = running();
-  CHECK(twice.on(FrameCame{spec_of(1)}, kT0) == Actions{KillRanks{}, KillStrays{}});
+  CHECK(twice.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::kill_ranks, Act::kill_strays});
   CHECK(finishes(twice.on(NodeEmpty{}, kT0)));
 }
 
@@ -219,15 +217,15 @@ TEST_CASE(
   spec.keep_agent = true;
   AgentState state = running(1, spec);
   state.on(FrameCame{Stop{5000}}, kT0);
-  CHECK(state.on(NodeEmpty{}, kT0 + 1s) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  CHECK(state.on(NodeEmpty{}, kT0 + 1s) == Actions{Send{Cleared{}}, Act::forget_ranks});
   CHECK_MESSAGE(state.on(FrameCame{Kill{}, /*late=*/true}, kT0 + 1s).empty(),
                 "it was for ranks that are gone");
   CHECK(state.on(FrameCame{Stop{1}, /*late=*/true}, kT0 + 1s).empty());
-  CHECK(state.on(FrameCame{spec}, kT0 + 2s) == Actions{HoldPort{}});
+  CHECK(state.on(FrameCame{spec}, kT0 + 2s) == Actions{Act::hold_port});
   CHECK(state.on(PortHeld{4001}, kT0 + 2s) == Actions{Send{Ready{4001}}});
   CHECK(state.on(FrameCame{Go{}}, kT0 + 2s) == Actions{StartRanks{}});
   CHECK(state.on(FrameCame{Stop{3000}}, kT0 + 2s) == Actions{SignalMains{SIGTERM}});
-  CHECK(state.on(NodeEmpty{}, kT0 + 3s) == Actions{Send{Cleared{}}, ForgetRanks{}});
+  CHECK(state.on(NodeEmpty{}, kT0 + 3s) == Actions{Send{Cleared{}}, Act::forget_ranks});
   AgentState lost = state;
   CHECK(lost.on(RootLost{}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
   CHECK(state.on(FrameCame{Kill{}}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
@@ -273,8 +271,7 @@ TEST_CASE("an agent that has lost its root or a link does not wait for another e
 TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") {
   AgentState state(kT0);
   CHECK(state.on(FrameCame{Sweep{"4f"}}, kT0) == Actions{KillLeftovers{"4f"}});
-  CHECK(state.on(LeftoversKilled{2}, kT0) == Actions{Send{Swept{2}}});
-  CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{HoldPort{}},
+  CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::hold_port},
                 "it waits for a Spec still");
 }
 

@@ -1,7 +1,7 @@
 // Tests cookies: text, parsing, and search in an environment.
-#include "launcher/agent/cookie.h"
-
 #include <doctest/doctest.h>
+
+#include "launcher/agent/leftovers.h"
 
 using namespace ds::launcher;
 using namespace std::string_literals;

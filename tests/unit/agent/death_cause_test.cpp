@@ -1,4 +1,5 @@
-// Tests the words for causes of death, and the OOM counters of both cgroup versions in made-up trees.
+// Tests the words for causes of death, and the OOM counters of both cgroup versions in made-up
+// trees.
 #include "launcher/agent/death_cause.h"
 
 #include <doctest/doctest.h>
@@ -8,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/agent/memory_cgroup.h"
+#include "launcher/agent/cgroups.h"
 
 using namespace ds::launcher;
 
@@ -49,10 +50,12 @@ TEST_CASE("a rank that the kernel killed for want of memory") {
   facts.kernel_line =
       "Memory cgroup out of memory: Killed process 12 (x) total-vm:9kB, anon-rss:1048576kB, file";
   CHECK(describe_death(facts) ==
-        "out of memory: killed by the kernel while it used 1.0 GiB; the limit of its cgroup is 2.0 GiB");
+        "out of memory: killed by the kernel while it used 1.0 GiB; the limit of its cgroup is 2.0 "
+        "GiB");
   facts.kernel_line = "Out of memory: Killed process 12 (x) total-vm:9kB, anon-rss:512kB, file";
   CHECK(describe_death(facts) ==
-        "out of memory: killed by the kernel while it used 512.0 KiB; the memory of the node was full");
+        "out of memory: killed by the kernel while it used 512.0 KiB; the memory of the node was "
+        "full");
 }
 
 TEST_CASE("a rank that failed because another process was killed") {

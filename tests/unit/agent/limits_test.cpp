@@ -1,9 +1,9 @@
 // Tests which soft limit a rank gets from the launcher's and the node's limits.
-#include "launcher/agent/limits.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
+
+#include "launcher/agent/process_settings.h"
 
 using namespace ds::launcher;
 

@@ -1,7 +1,7 @@
 // Tests how home directory and login shell are found.
-#include "launcher/agent/login.h"
-
 #include <doctest/doctest.h>
+
+#include "launcher/agent/process_settings.h"
 
 using namespace ds::launcher;
 

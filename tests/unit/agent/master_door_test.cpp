@@ -1,6 +1,4 @@
 // Tests MasterDoor and MasterProbe against each other on loopback, turn by turn.
-#include "launcher/agent/master_door.h"
-
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <netinet/in.h>
@@ -11,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/master_probe.h"
+#include "launcher/agent/master_addr.h"
 
 using namespace ds::launcher;
 using ds::Clock;

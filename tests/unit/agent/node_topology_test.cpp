@@ -1,12 +1,12 @@
 // Tests reading of the topology from a made-up /sys and /proc.
-#include "launcher/agent/node_topology.h"
-
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "launcher/agent/node_facts.h"
 
 using namespace ds::launcher;
 

@@ -1,10 +1,10 @@
 // Tests which processors each rank of a node gets.
-#include "launcher/agent/rank_binding.h"
-
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
+
+#include "launcher/agent/process_settings.h"
 
 using namespace ds::launcher;
 

@@ -1,11 +1,11 @@
 // Tests where cgroups of ranks may be made, in made-up trees of /proc and /sys.
-#include "launcher/agent/rank_cgroup.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "launcher/agent/cgroups.h"
 
 using namespace ds::launcher;
 

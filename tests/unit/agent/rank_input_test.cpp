@@ -1,12 +1,11 @@
 // Tests RankInput: partial writes, end of file, and readers that have closed.
-#include "launcher/agent/rank_pipes.h"
-
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <string>
 
+#include "launcher/agent/rank_set.h"
 
 namespace {
 

@@ -1,11 +1,10 @@
 // Tests what the start of a rank is made from: environment, PATH, CPU quota, remote command.
-#include "launcher/agent/spawn.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "launcher/agent/node_facts.h"
+#include "launcher/agent/shim.h"
 #include "launcher/transport/agent_command.h"
 
 using namespace ds::launcher;

@@ -99,7 +99,6 @@ TEST_CASE_FIXTURE(Fixture, "it tells about its job, more than once") {
     CHECK(expect<JobInfo>(client).state == "running");
   }
   CHECK(client.pid() == ::getpid());
-  CHECK(client.uid() == ::geteuid());
 }
 
 TEST_CASE_FIXTURE(Fixture, "signals reach the job, with a grace or without; a refusal says why") {
@@ -124,11 +123,11 @@ TEST_CASE_FIXTURE(Fixture,
     client->send(CheckpointRequest{});
     expect<Accepted>(*client);
   }
-  const CheckpointOutcome outcome{.saved = true, .step = 4, .folder = "/ck", .details = "1 B"};
+  CheckpointOutcome outcome{.saved = true, .step = 4, .folder = "/ck", .details = "1 B"};
   server->saved(outcome);
   server->saved({.step = 5});
-  CHECK(expect<CheckpointOutcome>(one) == outcome);
-  CHECK(expect<CheckpointOutcome>(other) == outcome);
+  CHECK(expect<CheckpointOutcome>(one).fields() == outcome.fields());
+  CHECK(expect<CheckpointOutcome>(other).fields() == outcome.fields());
   one.send(CheckpointRequest{});
   expect<Accepted>(one);
   refusal = "it is stopping";

@@ -1,11 +1,10 @@
 // Tests of the job table, its JSON, and the choice of a job by its id.
-#include "launcher/control/job_list.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "launcher/control/job_client.h"
 
 using namespace ds::launcher;
 using namespace std::chrono_literals;

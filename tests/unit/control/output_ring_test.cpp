@@ -1,12 +1,11 @@
 // Tests of the output ring: kept and dropped pieces, and pieces that wrap around.
-#include "launcher/control/output_ring.h"
-
 #include <doctest/doctest.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "launcher/control/job_output.h"
 #include "launcher/logs/line_batcher.h"
 
 using namespace ds::launcher;

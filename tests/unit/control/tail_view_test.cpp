@@ -1,9 +1,9 @@
 // Tests of the view of `tail` and `attach`: last kept lines with prefixes, then new output.
-#include "launcher/control/tail_view.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "launcher/control/job_output.h"
 
 using namespace ds::launcher;
 

@@ -1,7 +1,7 @@
 // Who may fill a place: version, job, place, age.
-#include "launcher/join/join_judge.h"
-
 #include <doctest/doctest.h>
+
+#include "launcher/join/join_records.h"
 
 namespace ds::launcher {
 namespace {

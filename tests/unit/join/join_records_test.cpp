@@ -39,7 +39,8 @@ TEST_CASE("every record comes back as it went, in pieces of any size") {
       }
       const auto back = decoder.next();
       REQUIRE(back);
-      CHECK(*back == record);
+      CHECK(back->index() == record.index());
+      CHECK(encode_join(*back) == bytes);
     }
     CHECK_FALSE(decoder.error());
   }

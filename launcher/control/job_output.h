@@ -1,4 +1,5 @@
-// Ring buffer of a job's recent output, which `tail` and `attach` show. Pure.
+// Output of a job for its clients: the ring buffer that the job keeps, and the view that a client
+// shows. Pure.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +7,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "engine/base/deadline.h"
+#include "launcher/control/job_socket.h"
+#include "launcher/logs/line_relay.h"
 
 namespace ds::launcher {
 
@@ -58,6 +63,36 @@ class OutputRing {
   std::unique_ptr<std::byte[]> buffer_;  // allocated at the first output
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
+};
+
+/// Prefixes lines as the job's own terminal does, and begins with the last kept lines.
+class TailView {
+ public:
+  /// `lines`: number of kept lines to show. `one_screen`: as for LineRelay.
+  TailView(int ranks, std::size_t lines, bool one_screen);
+
+  /// Keeps the output before caught(), and appends it to `to` afterwards.
+  void output(const RankOutput& piece, RelayOutput to);
+  void skipped(const Skipped& gap, RelayOutput to);
+  /// Shows the last of the kept lines; the job has sent all that it kept.
+  void caught(RelayOutput to);
+  /// Ends the view.
+  void finish(RelayOutput to) { relay_.finish(to); }
+
+ private:
+  struct Part {  // text of one stream, in display order
+    int stream = 1;
+    std::string text{};
+  };
+  void relay(const RankOutput& piece, RelayOutput to);
+  void keep(int stream, OutputBuffer& text);
+
+  int ranks_;
+  std::size_t lines_;
+  bool live_ = false;
+  LineRelay relay_;
+  OutputBuffer kept_out_, kept_err_;
+  std::vector<Part> kept_;
 };
 
 }  // namespace ds::launcher

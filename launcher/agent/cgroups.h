@@ -1,19 +1,49 @@
-// One cgroup (version 2) per rank, so that KILL reaches all its processes at once, setuid programs
-// too.
+// Cgroups of this node: limits and OOM kills of this process's own, and one cgroup for each rank.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "launcher/agent/cookie.h"
+#include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
 
+/// Returns the smallest CPU quota of this process's cgroup and those above it (version 2), in
+/// thousandths of a core; 0: none.
+std::uint32_t cgroup_quota();
+
+/// Returns thousandths of a core from the content of cpu.max ("50000 100000", "max 100000"). Pure.
+std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text);
+
+/// The memory cgroup of this process, version 1 or 2.
+class MemoryCgroup {
+ public:
+  MemoryCgroup() = default;
+  /// Finds the cgroup of this process. Tests put `root` before /proc and /sys.
+  static MemoryCgroup find(const std::string& root = "");
+
+  /// Returns how many of its processes the OOM killer has killed, for the limit of the cgroup or of
+  /// the machine. Empty if the kernel does not say.
+  [[nodiscard]] std::optional<std::uint64_t> kills() const;
+  /// Returns the smallest limit of this cgroup and those above it, in bytes; empty: none.
+  [[nodiscard]] std::optional<std::uint64_t> limit() const;
+
+ private:
+  std::string events_;  // memory.events or memory.oom_control
+  std::string top_;     // folder of the hierarchy
+  std::string path_;    // of the cgroup below it
+  const char* limit_file_ = "";
+};
+
+/// A cgroup (version 2) of one rank, so that KILL reaches all its processes at once, setuid
+/// programs too. Removed by the destructor if it is empty.
 class RankCgroup {
  public:
   RankCgroup() = default;
@@ -21,12 +51,10 @@ class RankCgroup {
       : path_(std::move(path)), folder_(std::move(folder)) {}
   RankCgroup(RankCgroup&&) = default;
   RankCgroup& operator=(RankCgroup&&) = default;
-  /// Removes the cgroup if it is empty.
   ~RankCgroup() { remove(); }
 
   /// Returns a descriptor of its folder, for clone3; -1: there is no cgroup.
   [[nodiscard]] int folder() const { return folder_.get(); }
-  void kill() const;
   void remove();
 
  private:

@@ -1,7 +1,5 @@
-// Socket folders: every check uses the open descriptor, because a path could change meanwhile.
-#include "launcher/control/socket_folder.h"
+#include "launcher/control/job_socket.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,11 +8,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/wire/fields.h"
 
 namespace ds::launcher {
 namespace {
@@ -49,6 +49,26 @@ std::string id_of(const std::string& name, std::string_view suffix) {
   return digits ? id : std::string();
 }
 
+constexpr std::size_t kHeader = 4;
+
+/// The number of each message, in the order of ControlMessage.
+constexpr std::uint8_t kNumbers[] = {1, 2, 3, 4, 5, 33, 34, 35, 36, 40, 37, 38, 39};
+static_assert(std::size(kNumbers) == std::variant_size_v<ControlMessage>);
+
+/// Returns the message with this number; nothing if there is none or its fields do not fill `body`.
+template <std::size_t I = 0>
+std::optional<ControlMessage> decode(std::uint8_t number, std::span<const std::byte> body) {
+  if constexpr (I == std::variant_size_v<ControlMessage>) {
+    return std::nullopt;
+  } else {
+    if (kNumbers[I] != number) return decode<I + 1>(number, body);
+    std::variant_alternative_t<I, ControlMessage> message;
+    FieldReader reader(body);
+    std::apply([&](auto&... field) { (reader(field), ...); }, message.fields());
+    return reader.complete() ? std::optional<ControlMessage>(message) : std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> socket_folders(
@@ -57,22 +77,18 @@ std::vector<std::string> socket_folders(
   std::vector<std::string> folders;
   const auto runtime = variable("XDG_RUNTIME_DIR");
   if (runtime && runtime->starts_with('/')) folders.push_back(*runtime + "/dslaunch");
-  for (std::string& path : std::vector<std::string>{fmt::format("/run/user/{}/dslaunch", uid),
-                                                    fmt::format("/tmp/dslaunch-{}", uid)}) {
-    if (std::find(folders.begin(), folders.end(), path) == folders.end())
-      folders.push_back(std::move(path));
-  }
+  const std::string session = fmt::format("/run/user/{}/dslaunch", uid);
+  if (folders.empty() || folders.front() != session) folders.push_back(session);
+  const std::string last = fmt::format("/tmp/dslaunch-{}", uid);
+  if (folders.front() != last) folders.push_back(last);
   return folders;
 }
 
 std::optional<SocketFolder> SocketFolder::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::nullopt;
-  if (!fd) {
-    const int error_number = errno;
-    const bool is_link = error_number == ELOOP || error_number == ENOTDIR;
-    refuse(path, is_link ? "it is a link or a file, not a folder" : reason(error_number));
-  }
+  const bool is_link = errno == ELOOP || errno == ENOTDIR;
+  if (!fd) refuse(path, is_link ? "it is a link or a file, not a folder" : reason(errno));
   check_owner(path, fd.get());
   return SocketFolder(path, std::move(fd));
 }
@@ -91,33 +107,30 @@ std::string SocketFolder::address_of(const std::string& name) const {
 std::vector<std::string> SocketFolder::ids() const { return ids_with(kSuffix); }
 
 std::vector<std::string> SocketFolder::ids_with(std::string_view suffix) const {
-  // Open the folder again: reading moves the position of the descriptor.
-  const int copy = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return {};
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy), ::closedir);
   std::vector<std::string> found;
-  while (const dirent* entry = ::readdir(list.get()))
-    if (std::string id = id_of(entry->d_name, suffix); !id.empty()) found.push_back(std::move(id));
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(address_of("."), error))
+    if (std::string id = id_of(entry.path().filename().string(), suffix); !id.empty())
+      found.push_back(std::move(id));
   std::sort(found.begin(), found.end());
   return found;
 }
 
 void SocketFolder::note_end(const std::string& id, int code) const {
+  constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
   const std::string name = id + std::string(kEndedSuffix);
-  const UniqueFd file(::openat(fd_.get(), name.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file(::openat(fd_.get(), name.c_str(), kCreate, 0600));
   const std::string text = fmt::format("{}\n", code);
   if (!file || ::write(file.get(), text.data(), text.size()) < 0) return;
-  std::vector<std::pair<std::int64_t, std::string>> notes;  // by time
+  std::vector<std::tuple<time_t, long, std::string>> notes;  // by time
   for (const std::string& ended : ids_with(kEndedSuffix)) {
     struct stat facts {};
-    std::string note = ended + std::string(kEndedSuffix);
+    const std::string note = ended + std::string(kEndedSuffix);
     if (::fstatat(fd_.get(), note.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
-      notes.emplace_back(facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec,
-                         std::move(note));
+      notes.emplace_back(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, note);
   }
   std::sort(notes.begin(), notes.end());
-  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(notes[i].second);
+  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(std::get<2>(notes[i]));
 }
 
 std::vector<EndedJob> SocketFolder::ended(std::string_view typed) const {
@@ -137,14 +150,40 @@ bool SocketFolder::contains(const std::string& name) const {
   return ::faccessat(fd_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void SocketFolder::remove(const std::string& name) const { ::unlinkat(fd_.get(), name.c_str(), 0); }
-
-bool SocketFolder::rename(const std::string& from, const std::string& to) const {
-  return ::renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) == 0;
-}
-
 std::string socket_name(const std::string& id) { return id + std::string(kSuffix); }
 
-std::string id_of_socket(const std::string& name) { return id_of(name, kSuffix); }
+void encode_control(const ControlMessage& message, Bytes& out) {
+  Bytes body;
+  FieldWriter writer(body);
+  writer(kNumbers[message.index()]);
+  const auto write = [&](auto&... field) { (writer(field), ...); };
+  std::visit([&](auto copy) { std::apply(write, copy.fields()); }, message);
+  FieldWriter{out}(static_cast<std::uint32_t>(body.size()));
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+void ControlDecoder::feed(std::span<const std::byte> bytes) {
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(taken_));
+  taken_ = 0;
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+std::optional<ControlMessage> ControlDecoder::next() {
+  const std::span<const std::byte> rest = std::span(buffer_).subspan(taken_);
+  if (broken_ || rest.size() < kHeader) return std::nullopt;
+  std::uint32_t length = 0;
+  FieldReader{rest.first(kHeader)}(length);
+  if (length == 0 || length > kMaxControlFrame) {
+    broken_ = true;
+    return std::nullopt;
+  }
+  if (rest.size() < kHeader + length) return std::nullopt;
+  const std::span<const std::byte> body = rest.subspan(kHeader, length);
+  std::optional<ControlMessage> message =
+      decode(std::to_integer<std::uint8_t>(body[0]), body.subspan(1));
+  broken_ = !message;
+  taken_ += kHeader + length;
+  return message;
+}
 
 }  // namespace ds::launcher
