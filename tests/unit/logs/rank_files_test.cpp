@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <system_error>
 
 #include "engine/base/unique_fd.h"
 
@@ -30,7 +31,10 @@ struct Folder {
   }
   ~Folder() {
     files.reset();
-    std::filesystem::remove_all(path);
+    std::error_code error;
+    do {
+      std::filesystem::remove_all(path, error);
+    } while (error == std::errc::directory_not_empty);  // RankFiles does not wait for its thread
   }
   void open(int count, RankFiles::Begin begin) {
     std::vector<std::string> paths;
