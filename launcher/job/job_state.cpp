@@ -137,10 +137,10 @@ void JobState::fill_vacancies() {
     const int agent = roster_.agent_of(vacancy->node);
     const std::string before = placement_.nodes[static_cast<std::size_t>(vacancy->node)].host.name;
     const std::string& now = host_name(agent);
-    act(Say{now == before
-                ? fmt::format("{} is back in its place", before)
-                : fmt::format("{} takes the place of {} ({})", now, before, vacancy->reason)});
-    verdict_.replaced.push_back(fmt::format("{} by {}: {}", before, now, vacancy->reason));
+    const std::string reason = printable(vacancy->reason);
+    act(Say{now == before ? fmt::format("{} is back in its place", before)
+                          : fmt::format("{} takes the place of {} ({})", now, before, reason)});
+    verdict_.replaced.push_back(fmt::format("{} by {}: {}", before, now, reason));
     placement_ = with_host(std::move(placement_), vacancy->node, roster_.host_of(agent));
     if (phase_ == Phase::starting) fleet_.give_spec(agent, vacancy->node);
   }
@@ -179,6 +179,7 @@ Clock::time_point JobState::wake_at() const {
   for (const auto& other :
        {say_missing_at_, say_waiting_at_, restart_at, deadline_at_, pre_signal_at_, skew_at_})
     if (other) at = std::min(at, *other);
+  if (!redials_.empty()) at = std::min(at, redials_.front().first);
   return at;
 }
 
@@ -194,6 +195,7 @@ void JobState::look_at_clock() {
     at.reset();
     return true;
   };
+  redial();
   if (due(pre_signal_at_)) send_pre_signal();
   if (due(deadline_at_)) wanted_ = deadline_cause();
   if (due(skew_at_)) warn_of_skew();
@@ -230,7 +232,10 @@ void JobState::send_pre_signal() {
 
 Cause JobState::deadline_cause() const {
   Cause cause{.kind = Cause::Kind::deadline, .span = *policy_.timeout};
-  if (begun_)
+  if (phase_ == Phase::clearing && nodes_done_ == node_count())
+    cause.reason = fmt::format("the job was waiting for restart {} of {}", verdict_.restarts.size(),
+                               policy_.max_restarts);
+  else if (begun_)
     cause.running = running_ranks();
   else if (cause.reason = missing_text(); cause.reason.empty())
     cause.reason = "the ranks had not begun";
@@ -250,6 +255,7 @@ void JobState::handle(const Continued&) {
   for (auto* at : {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
                    &pre_signal_at_, &skew_at_})
     if (*at) **at += *pause;
+  for (auto& [at, agent] : redials_) at += *pause;
   begun_at_ += *pause;
 }
 

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -114,6 +116,8 @@ class JobState {
   static constexpr std::chrono::seconds kSayMissingAfter{5};
   // The longest wait for a sweep of a lost host when nothing else is waited for.
   static constexpr std::chrono::seconds kSweepWithin{5};
+  // A lost host that does not answer is dialed again after this time.
+  static constexpr std::chrono::seconds kRedialAfter{1};
   // After an epoch that ran this long the next restart has no delay.
   static constexpr std::chrono::seconds kGoodRun{60};
 
@@ -145,8 +149,11 @@ class JobState {
   void waiting_agent_lost(int agent, const std::string& reason);
   void node_lost(int agent, bool was_ready, const std::string& reason, const std::string& stage);
   void node_done(int index);
-  void vacate(int index, const std::string& reason, const std::string& stage);
+  void vacate(int agent, const std::string& reason, const std::string& stage);
   void dial_again(int lost, const std::string& reason);
+  void redial();
+  void drop_redials();
+  NodeLoss* loss_of(int agent);
   void set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed);
 
   // job_state_news.cpp: ends of ranks, and the choice of the first failure.
@@ -174,6 +181,7 @@ class JobState {
   void release_agents();
   /// Returns whether a lost host was dialed again and has not been swept yet.
   [[nodiscard]] bool waits_for_sweep() const {
+    if (!redials_.empty()) return true;
     for (int agent = 0; agent < fleet_.size(); ++agent)
       if (is_sweeper(agent)) return true;
     return false;
@@ -184,6 +192,7 @@ class JobState {
     return fleet_.again(agent) && (stage == Stage::opening || stage == Stage::sweeping);
   }
   void drop_sweepers();
+  [[nodiscard]] bool may_restart() const { return phase_ < Phase::stopping && keeps_agents(); }
   void finish_when_done();
   void conclude();
 
@@ -239,6 +248,7 @@ class JobState {
   Cause cause_;                               // the first failure of the epoch, or of the job
   JobVerdict verdict_;                        // as far as known
   StopSignals signals_;
+  std::deque<std::pair<Clock::time_point, int>> redials_;  // when, and in place of which agent
   std::vector<Action> actions_;
 
   // Marks of the event being handled, for settle().

@@ -43,8 +43,7 @@ void JobState::take(const Fleet::News& news) {
   const bool ended =
       phase_ == Phase::running ? node(index).ranks_left == 0 : phase_ >= Phase::stopping;
   if (news.what == What::left && ended) {
-    roster_.remove(agent);
-    vacate(index, reason, {});
+    vacate(agent, reason, {});
     return node_done(index);
   }
   if (news.what == What::unanswered && phase_ != Phase::clearing) {
@@ -65,8 +64,15 @@ void JobState::agent_cleared(int agent) {
   if (phase_ == Phase::stopping) fleet_.dismiss(agent);
 }
 
-/// Handles the loss of a spare, or of an agent that was dialed again: neither has ranks.
+/// Handles the loss of a spare, or of an agent that was dialed again: neither has ranks. A lost
+/// host that does not answer yet may be booting: it is dialed until its time is over.
 void JobState::waiting_agent_lost(int agent, const std::string& reason) {
+  const NodeLoss* loss = loss_of(agent);
+  const bool unswept = loss != nullptr && loss->sweep == NodeLoss::Sweep::pending;
+  if (unswept && may_restart() && now_ + kRedialAfter + kSweepWithin <= *sweep_by_) {
+    redials_.emplace_back(now_ + kRedialAfter, agent);  // its record in the roster stays
+    return;
+  }
   roster_.remove(agent);
   set_sweep(agent, NodeLoss::Sweep::unreached, 0);
   if (!fleet_.again(agent) && phase_ != Phase::stopping)
@@ -77,18 +83,17 @@ void JobState::waiting_agent_lost(int agent, const std::string& reason) {
 void JobState::node_lost(int agent, bool was_ready, const std::string& reason,
                          const std::string& stage) {
   const int index = roster_.node_of(agent);
-  roster_.remove(agent);
-  vacate(index, reason, stage);
+  vacate(agent, reason, stage);
   if (!begun_) {
     if (was_ready) --nodes_ready_;
     searching_ = false;  // it included the lost node
+    if (placement_.epoch > 0 && may_restart()) dial_again(agent, reason);
     return;
   }
   const bool had_ranks = node(index).ranks_left > 0;
   const bool was_done = node(index).done;
   node_done(index);  // before the cause is set: its ranks are the cause
-  const bool may_restart = phase_ != Phase::stopping && keeps_agents();
-  if (!was_done || may_restart) dial_again(agent, reason);
+  if (!was_done || may_restart()) dial_again(agent, reason);
   if (phase_ == Phase::running && had_ranks)
     mark_failure({.kind = Cause::Kind::node,
                   .node = index,
@@ -104,11 +109,14 @@ void JobState::node_done(int index) {
     rank_ended(rank, RankEnd{});  // lost
 }
 
-void JobState::vacate(int index, const std::string& reason, const std::string& stage) {
+/// Removes the agent and lets another one fill its node.
+void JobState::vacate(int agent, const std::string& reason, const std::string& stage) {
+  const int index = roster_.node_of(agent);
   const Node& place = placement_.nodes[static_cast<std::size_t>(index)];
   // A node may have more ranks than its host has slots: its replacement needs no more than those.
   const int slots = std::min(static_cast<int>(place.ranks.size()), place.host.slots);
-  roster_.vacate({index, reason, stage}, slots);
+  roster_.remove(agent);
+  roster_.vacate({index, reason, stage}, slots, roster_.host_number(agent));
 }
 
 /// Dials a lost host again, to kill leftover processes there and perhaps to use it again.
@@ -122,18 +130,44 @@ void JobState::dial_again(int lost, const std::string& reason) {
                              .reason = reason,
                              .swept_by = agent});
   fleet_.dial(agent);
-  const bool may_restart = phase_ != Phase::stopping && keeps_agents();
-  const std::chrono::milliseconds span = may_restart ? policy_.start_timeout : kSweepWithin;
+  const std::chrono::milliseconds span = may_restart() ? policy_.start_timeout : kSweepWithin;
   fleet_.sweep_within(agent, span);
   sweep_by_ = now_ + span;
 }
 
+/// Dials the hosts whose next attempt is due.
+void JobState::redial() {
+  while (!redials_.empty() && redials_.front().first <= now_) {
+    const int agent = redials_.front().second;
+    redials_.pop_front();
+    roster_.remove(agent);
+    const int next = roster_.add_again(agent);
+    const int added = fleet_.add(roster_.host_number(next), true);
+    DS_ASSERT(next == added);
+    loss_of(agent)->swept_by = next;
+    fleet_.dial(next);
+    fleet_.sweep_within(next, std::chrono::ceil<std::chrono::milliseconds>(*sweep_by_ - now_));
+  }
+}
+
+/// Gives up hosts whose next attempt is not due yet.
+void JobState::drop_redials() {
+  for (const auto& [at, agent] : std::exchange(redials_, {})) {
+    roster_.remove(agent);
+    set_sweep(agent, NodeLoss::Sweep::unreached, 0);
+  }
+}
+
+/// Returns the loss that the agent was dialed for; null if it was dialed for none.
+NodeLoss* JobState::loss_of(int agent) {
+  const auto loss = std::ranges::find(verdict_.losses, agent, &NodeLoss::swept_by);
+  return loss == verdict_.losses.end() ? nullptr : &*loss;
+}
+
 /// Records the result of the sweep that the agent was dialed for, if any.
 void JobState::set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed) {
-  // Losses and their sweeping agents are in the same order.
-  const auto loss = std::ranges::lower_bound(verdict_.losses, agent, {}, &NodeLoss::swept_by);
-  if (loss == verdict_.losses.end() || loss->swept_by != agent) return;
-  if (loss->sweep != NodeLoss::Sweep::pending) return;
+  NodeLoss* const loss = loss_of(agent);
+  if (loss == nullptr || loss->sweep != NodeLoss::Sweep::pending) return;
   loss->sweep = sweep;
   loss->killed = killed;
 }

@@ -85,6 +85,7 @@ void JobState::stop(Cause cause) {
 void JobState::release_agents() {
   for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_})
     at->reset();
+  drop_redials();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     if (is_sweeper(agent))
@@ -113,6 +114,7 @@ void JobState::kill_ranks() {
 /// Handles the third request to stop: leaves behind whatever still runs.
 void JobState::give_up() {
   phase_ = Phase::stopping;
+  drop_redials();
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     if (fleet_.stage(agent) == Stage::gone) continue;
     const int index = roster_.node_of(agent);
@@ -124,6 +126,7 @@ void JobState::give_up() {
 
 /// Gives up lost hosts that have not answered again.
 void JobState::drop_sweepers() {
+  drop_redials();
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     if (!is_sweeper(agent)) continue;
     fleet_.close(agent);

@@ -54,31 +54,44 @@ class Roster {
     if (node >= 0 && agent_of(node) == agent) by_node_[static_cast<std::size_t>(node)] = -1;
   }
 
-  /// Records that the node needs another agent, on a host with this many slots.
-  void vacate(BadNode why, int slots) {
+  /// Records that the node needs another agent, on a host with this many slots. `host`: the number
+  /// of the host that was lost.
+  void vacate(BadNode why, int slots, int host) {
     DS_ASSERT(agent_of(why.node) < 0);
-    vacant_[{-slots, why.node}] = std::move(why);
+    vacant_of_host_[host] = {-slots, why.node};
+    vacant_[{-slots, why.node}] = {std::move(why), host};
   }
   [[nodiscard]] bool has_vacancies() const { return !vacant_.empty(); }
   [[nodiscard]] int vacancies() const { return static_cast<int>(vacant_.size()); }
   /// Returns the vacant nodes, in the order of nodes.
   [[nodiscard]] std::vector<BadNode> bad_nodes() const {
     std::vector<BadNode> bad;
-    for (const auto& [key, why] : vacant_) bad.push_back(why);
+    for (const auto& [key, vacancy] : vacant_) bad.push_back(vacancy.why);
     std::ranges::sort(bad, {}, &BadNode::node);
     return bad;
   }
   /// Lets one waiting agent fill one vacant node, and returns why that was vacant. Takes the first
-  /// spare whose host has enough slots; the node that needs most slots comes first.
+  /// spare whose host has enough slots; the node that needs most slots comes first. A lost host
+  /// that answers again gets its own node back if that is vacant.
   std::optional<BadNode> fill_one() {
     for (auto first = vacant_.begin(); first != vacant_.end();
          first = vacant_.lower_bound({first->first.first + 1, 0})) {
-      const std::optional<int> agent = stand_in(-first->first.first);
+      std::optional<int> agent = stand_in(-first->first.first);
       if (!agent) continue;
+      if (record(*agent).again) {
+        const auto own = waiting_again_.find(first->second.host);
+        const auto own_node = vacant_of_host_.find(record(*agent).host);
+        if (own != waiting_again_.end())
+          agent = own->second;
+        else if (own_node != vacant_of_host_.end())
+          first = vacant_.find(own_node->second);
+      }
       set_wait(*agent, Wait::no);
-      const int node = record(*agent).node = first->second.node;
-      by_node_[static_cast<std::size_t>(node)] = *agent;
-      return std::move(vacant_.extract(first).mapped());
+      Vacancy filled = std::move(vacant_.extract(first).mapped());
+      vacant_of_host_.erase(filled.host);
+      record(*agent).node = filled.why.node;
+      by_node_[static_cast<std::size_t>(filled.why.node)] = *agent;
+      return std::move(filled.why);
     }
     return std::nullopt;
   }
@@ -90,6 +103,10 @@ class Roster {
 
  private:
   enum class Wait { no, coming, waiting };
+  struct Vacancy {
+    BadNode why{};
+    int host = 0;  // that was lost
+  };
   struct Record {
     int host = 0;
     int node = -1;
@@ -112,10 +129,15 @@ class Roster {
     Record& record = this->record(agent);
     const int slots = host_of(agent).slots;
     if (record.wait == Wait::coming) coming_.erase(coming_.find(slots));
-    if (record.wait == Wait::waiting) waiting_.erase({slots, record.again, agent});
+    if (record.wait == Wait::waiting) {
+      waiting_.erase({slots, record.again, agent});
+      waiting_again_.erase(record.host);
+    }
     record.wait = wait;
     if (wait == Wait::coming) coming_.insert(slots);
-    if (wait == Wait::waiting) waiting_.insert({slots, record.again, agent});
+    if (wait != Wait::waiting) return;
+    waiting_.insert({slots, record.again, agent});
+    if (record.again) waiting_again_[record.host] = agent;
   }
   [[nodiscard]] std::optional<int> stand_in(int slots) const {
     std::optional<std::pair<bool, int>> best;
@@ -130,9 +152,11 @@ class Roster {
   std::vector<Host> hosts_;
   std::vector<Record> records_;
   std::vector<int> by_node_;
-  std::set<std::tuple<int, bool, int>> waiting_;   // slots of the host, dialed again?, agent
-  std::multiset<int> coming_;                      // slots of their hosts
-  std::map<std::pair<int, int>, BadNode> vacant_;  // by slots needed, negative, then node
+  std::set<std::tuple<int, bool, int>> waiting_;       // slots of the host, dialed again?, agent
+  std::multiset<int> coming_;                          // slots of their hosts
+  std::map<int, int> waiting_again_;                   // by host: the agent that was dialed again
+  std::map<std::pair<int, int>, Vacancy> vacant_;      // by slots needed, negative, then node
+  std::map<int, std::pair<int, int>> vacant_of_host_;  // by lost host: the key in vacant_
 };
 
 /// Returns the placement with another host for one node; ranks keep their numbers.

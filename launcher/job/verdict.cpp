@@ -137,15 +137,15 @@ std::string headline(const JobVerdict& verdict) {
   if (text.empty()) return text;
   if (cause.kind == Cause::Kind::rank && verdict.placement.world_size() > 1)
     text += " (first failure)";
-  const auto stopped = std::ranges::count(verdict.ranks, true, &RankRecord::after_cause);
+  const auto ended = std::ranges::count(verdict.ranks, true, &RankRecord::after_cause);
   const auto killed = std::ranges::count_if(verdict.ranks, [](const RankRecord& rank) {
     return rank.after_cause && rank.end.status.signal() == SIGKILL;
   });
-  if (stopped > 0) {
+  if (ended > 0) {
     const bool after = cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::node;
-    text += fmt::format("; {} stopped{}", count_of(static_cast<int>(stopped), "rank"),
-                        after ? " after it" : "");
-    if (killed > 0) text += killed == stopped ? ", by KILL" : fmt::format(", {} by KILL", killed);
+    text += fmt::format("; {} {}", count_of(static_cast<int>(ended), "rank"),
+                        after ? "ended after it" : "stopped");
+    if (killed > 0) text += killed == ended ? ", by KILL" : fmt::format(", {} by KILL", killed);
   }
   if (!cause.note.empty()) text += "; " + cause.note;
   return printable(text);

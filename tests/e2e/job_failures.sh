@@ -28,13 +28,13 @@ expect() {
 # How a rank ends.
 expect 0 '' -n 4 -- true
 expect 7 'dslaunch: rank 0 on localhost: exited 7' -- sh -c 'exit 7'
-expect 7 'dslaunch: rank 2 on localhost: exited 7 (first failure); 3 ranks stopped after it' \
+expect 7 'dslaunch: rank 2 on localhost: exited 7 (first failure); 3 ranks ended after it' \
   -n 4 -- sh -c '[ $RANK = 2 ] && exit 7; exec sleep 60'
 expect 139 'dslaunch: rank 0 on localhost: killed by SIGSEGV' -- sh -c 'ulimit -c 0; kill -SEGV $$'
-expect 137 'dslaunch: rank 1 on localhost: killed by SIGKILL (first failure); 1 rank stopped after it' \
+expect 137 'dslaunch: rank 1 on localhost: killed by SIGKILL (first failure); 1 rank ended after it' \
   -n 2 -- sh -c '[ $RANK = 1 ] && kill -KILL $$; exec sleep 60'
 # Nothing but the rank that failed first counts: the others answer TERM with codes of their own.
-expect 9 'dslaunch: rank 1 on localhost: exited 9 (first failure); 7 ranks stopped after it' \
+expect 9 'dslaunch: rank 1 on localhost: exited 9 (first failure); 7 ranks ended after it' \
   -n 8 -- sh -c 'trap "exit 3" TERM; touch up.$RANK
     if [ $RANK = 1 ]; then while [ $(ls up.* | wc -l) -lt 8 ]; do sleep 0.01; done; exit 9; fi
     while :; do sleep 0.05; done'
@@ -54,7 +54,7 @@ expect 65 'dslaunch: rank 0 on localhost: cannot enter the working directory '\'
   --wdir /no/such/folder -- true
 
 # A rank that ignores TERM is killed after the grace, with all that it started.
-expect 5 'dslaunch: rank 0 on localhost: exited 5 (first failure); 1 rank stopped after it, by KILL' \
+expect 5 'dslaunch: rank 0 on localhost: exited 5 (first failure); 1 rank ended after it, by KILL' \
   --grace 300ms -n 2 -- sh -c 'trap "" TERM; sleep 83.'"$$"' & : >ready.$RANK
     if [ $RANK = 0 ]; then while [ ! -e ready.1 ]; do sleep 0.01; done; exit 5; fi
     while :; do sleep 1; done'

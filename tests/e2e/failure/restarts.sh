@@ -31,7 +31,7 @@ grep -Eq '"seconds": 0\.[0-9]+' v.json || die "times in the verdict: $(cat v.jso
 run -n 2 --max-restarts 1 -- bash -c 'echo up; [ $RANK = 0 ] || exit 5; exec sleep 60'
 expect 5 "the last failure"
 [ "$(grep -c '\[1\] up' out)" = 2 ] || die "one restart"
-last_line_is "dslaunch: rank 1 on localhost: exited 5 (first failure); 1 rank stopped after it; after 1 restart"
+last_line_is "dslaunch: rank 1 on localhost: exited 5 (first failure); 1 rank ended after it; after 1 restart"
 run --max-restarts 5 -- bash -c 'echo up; exit 93'
 expect 93 "exit code 93"
 [ "$(cat out)" = up ] || die "93 was restarted"
@@ -83,7 +83,7 @@ kill -9 "$(cat agent.0.0)"
 finish
 expect 69 "no restart is allowed"
 grep -q '^dslaunch: n0 was reached again: no leftover processes found$' err || die "the sweep is not told"
-grep -q '^dslaunch: node n0 is lost: .*; 2 ranks stopped after it$' err || die "the verdict of a lost node"
+grep -q '^dslaunch: node n0 is lost: .*; 2 ranks ended after it$' err || die "the verdict of a lost node"
 wait_for nothing_left
 
 # Ctrl-C while ranks are being stopped for a restart ends the job.

@@ -41,7 +41,7 @@ grep -q '^dslaunch: the last lines of rank 2:$' err || die "the last lines are n
 grep -qF '  | bad ?[31mcolour' err || die "control bytes"
 ! grep -q '^  | line 11$' err || die "more than the last lines"
 grep -Eq '^dslaunch: rank 2: node rank 0, local rank 2, slot 2, process [0-9]+$' err || die "the place of the rank"
-last_line_is "dslaunch: rank 2 on localhost: exited 3 (first failure); 3 ranks stopped after it"
+last_line_is "dslaunch: rank 2 on localhost: exited 3 (first failure); 3 ranks ended after it"
 [ "$(awk '{ if (length > 100) print }' err)" = "" ] || die "lines too long"
 
 # The rank's own error file, as PyTorch's @record writes it.
@@ -58,7 +58,7 @@ run -n 8 --grace 400ms --verdict v.json -- bash -c '
   : >up.$RANK; while :; do sleep 0.05; done'
 expect 9 "many ends"
 grep -q '^dslaunch: the other ranks: \[0-4\] killed by SIGTERM; \[6\] exited 4; \[7\] killed by SIGKILL$' err || die "ends are not folded"
-last_line_is "dslaunch: rank 5 on localhost: exited 9 (first failure); 7 ranks stopped after it, 1 by KILL"
+last_line_is "dslaunch: rank 5 on localhost: exited 9 (first failure); 7 ranks ended after it, 1 by KILL"
 has '"ranks": "[0-4]",'
 
 # A core and a signal; a host that cannot be used; a place that cannot be written.

@@ -9,7 +9,7 @@ expect 0 "success"
 
 run -n 4 --grace 30s -- bash -c 'if [ $RANK = 2 ]; then exit 7; fi; exec sleep 60'
 expect 7 "exit 7"
-last_line_is "dslaunch: rank 2 on localhost: exited 7 (first failure); 3 ranks stopped after it"
+last_line_is "dslaunch: rank 2 on localhost: exited 7 (first failure); 3 ranks ended after it"
 
 run -n 1 -- bash -c 'exit 200'
 expect 200 "exit 200, one rank"
@@ -17,7 +17,7 @@ last_line_is "dslaunch: rank 0 on localhost: exited 200"
 
 run -n 2 -- bash -c 'ulimit -c 0; if [ $RANK = 1 ]; then kill -SEGV $$; fi; exec sleep 60'
 expect 139 "SIGSEGV"
-grep -q '^dslaunch: rank 1 on localhost: killed by SIGSEGV.*(first failure); 1 rank stopped after it$' err ||
+grep -q '^dslaunch: rank 1 on localhost: killed by SIGSEGV.*(first failure); 1 rank ended after it$' err ||
   die "SIGSEGV is not named"
 
 # Those that die later with other codes do not change it.
@@ -26,7 +26,7 @@ expect 5 "the first failure decides"
 
 run -n 64 -- bash -c 'if [ $RANK = 33 ]; then exit 3; fi; exec sleep 60'
 expect 3 "one of 64"
-last_line_is "dslaunch: rank 33 on localhost: exited 3 (first failure); 63 ranks stopped after it"
+last_line_is "dslaunch: rank 33 on localhost: exited 3 (first failure); 63 ranks ended after it"
 
 run -n 2 -- no-such-command-anywhere
 expect 127 "missing command"

@@ -7,7 +7,7 @@ set -u
 run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then sleep 0.3; exit 4; fi; trap "" TERM
   setsid sleep 60 & while :; do sleep 1; done'
 expect 4 "a rank that ignores TERM"
-grep -q '^dslaunch: rank 0 on localhost: exited 4 (first failure); 1 rank stopped after it, by KILL$' err ||
+grep -q '^dslaunch: rank 0 on localhost: exited 4 (first failure); 1 rank ended after it, by KILL$' err ||
   die "the killed rank is not told"
 nothing_left || die "left: $(job_processes)"
 

@@ -52,7 +52,7 @@ grep -q '1 of 2 hosts with slots=auto cannot be asked' err && grep -q '127.0.0.9
 
 job two --grace 30s -- bash -c 'if [ $RANK = 3 ]; then exit 9; fi; exec sleep 60'
 expect 9 "a failure on one node stops the other"
-last_line_is "dslaunch: rank 3 on 127.0.0.3: exited 9 (first failure); 3 ranks stopped after it"
+last_line_is "dslaunch: rank 3 on 127.0.0.3: exited 9 (first failure); 3 ranks ended after it"
 job two -- no-such-command-anywhere
 expect 127 "missing command on a node"
 wait_for nothing_left

@@ -27,6 +27,17 @@ TEST_CASE("a deadline that passes before the ranks begin") {
   CHECK(text_of(job.on(AgentDone{1}, kT0 + 500ms)) == "close 1, finish 124, deadline of ");
 }
 
+TEST_CASE("a deadline that passes while the job waits to restart names no ranks") {
+  JobState job = started_job(1, 1, {.timeout = 900ms, .max_restarts = 2});
+  for (const auto at : {kT0, kT0 + 100ms}) {
+    job.on(exited(0, 1), at);
+    job.on(AgentCleared{0}, at);
+    job.on(AgentReady{0, 1}, at);
+  }
+  job.on(Tick{}, kT0 + 900ms);
+  CHECK(job.cause().reason == "the job was waiting for restart 2 of 2");
+}
+
 TEST_CASE("the deadline counts from the start of the job, over all epochs") {
   JobState job = started_job(1, 1, {.timeout = 900ms, .max_restarts = 5});
   job.on(exited(0, 1), kT0 + 500ms);

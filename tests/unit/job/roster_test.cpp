@@ -22,7 +22,7 @@ TEST_CASE("the first spare that waits and is large enough fills a node; a lost h
   CHECK(roster.host_of(again).name == "n1");
   roster.remove(1);
   CHECK(roster.agent_of(1) == -1);
-  roster.vacate({1, "gone"}, 2);
+  roster.vacate({1, "gone"}, 2, 1);
   CHECK_FALSE(roster.fill_one());
   CHECK(roster.help_is_coming());
   for (const int agent : {again, 2, 4, 3}) roster.waits(agent);
@@ -34,12 +34,12 @@ TEST_CASE("the first spare that waits and is large enough fills a node; a lost h
   CHECK(roster.help_is_coming());
   for (const int next : {4, again}) {
     roster.remove(roster.agent_of(1));
-    roster.vacate({1, "gone"}, 2);
+    roster.vacate({1, "gone"}, 2, 1);
     CHECK(roster.fill_one());
     CHECK(roster.agent_of(1) == next);
   }
   roster.remove(0);
-  roster.vacate({0, "gone"}, 2);
+  roster.vacate({0, "gone"}, 2, 0);
   CHECK_FALSE(roster.fill_one());  // the small one waits, and is too small
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("the node that needs most slots is filled first; nodes are told of in 
   Roster roster(placement_of(3, 4), {host_with("s0", 4), host_with("s1", 2)});
   for (const int node : {2, 0, 1}) {
     roster.remove(node);
-    roster.vacate({node, "gone"}, node == 2 ? 4 : 2);
+    roster.vacate({node, "gone"}, node == 2 ? 4 : 2, node);
   }
   CHECK(roster.vacancies() == 3);
   CHECK(roster.bad_nodes().front().node == 0);

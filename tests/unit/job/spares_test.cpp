@@ -94,13 +94,60 @@ TEST_CASE("without a spare the lost host itself is waited for") {
   CHECK(job.on(AgentCleared{0}, kT0).empty());
   CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "sweep 2");
   CHECK(text_of(job.on(AgentSwept{2, 0}, kT0)) == "say, spec 0, spec 1 to 2");
+}
 
-  JobState gone = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 1});
-  gone.on(AgentLost{1, "n1: reset"}, kT0);
-  gone.on(signaled(0, SIGTERM), kT0);
-  gone.on(AgentCleared{0}, kT0);
-  CHECK(text_of(gone.on(AgentLost{2, "n1: no route"}, kT0)) == "close 2, dismiss 0");
-  CHECK(goodbye(gone, {0}) == "close 0, finish 69, node 1, 1 after it, unswept n1");
+TEST_CASE("a lost host that answers late is used, and one that never answers ends the job") {
+  JobState job = started_job(2, 1, {.node_timeout = 0ms, .start_timeout = 12s, .max_restarts = 1});
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  job.on(AgentCleared{0}, kT0);
+  job.on(AgentLost{2, "n1: no route"}, kT0);
+  JobState never = job;
+  CHECK(job.on(Tick{}, kT0 + 999ms).empty());
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, open 3");
+  job.on(AgentGreeted{3}, kT0 + 1s);
+  CHECK(text_of(job.on(AgentSwept{3, 0}, kT0 + 1s)) == "say, spec 0, spec 1 to 3");
+
+  never.on(Tick{}, kT0 + 7s);
+  CHECK(text_of(never.on(AgentLost{3, "n1: no route"}, kT0 + 7s)) == "close 3, dismiss 0");
+  CHECK(goodbye(never, {0}) == "close 0, finish 69, node 1, 1 after it, unswept n1");
+}
+
+TEST_CASE("a stop ends the wait for a lost host") {
+  JobState job = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 1});
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(AgentLost{2, "n1: no route"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)).empty());
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)) == "dismiss 0");
+  CHECK(goodbye(job, {0}) == "close 0, finish 130, signal 2, 1 after it, unswept n1");
+}
+
+TEST_CASE("lost hosts that answer again get their own places back, in any order") {
+  JobState job = started_job(3, 1, {.start_timeout = 30s, .max_restarts = 1});
+  for (const int agent : {0, 1, 2}) job.on(AgentLost{agent, "reset"}, kT0);
+  for (const int agent : {5, 3, 4}) {
+    job.on(AgentGreeted{agent}, kT0);
+    job.on(AgentSwept{agent, 0}, kT0);
+  }
+  for (const int node : {0, 1, 2}) {
+    CHECK(job.placement().nodes[static_cast<std::size_t>(node)].host.name ==
+          fmt::format("n{}", node));
+    CHECK(job.agents().agent_of(node) == node + 3);
+  }
+}
+
+TEST_CASE("a node that is lost while a restart begins is dialed again, without a spare too") {
+  JobState job = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 2});
+  job.on(exited(0, 5), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  job.on(AgentCleared{0}, kT0);
+  job.on(AgentCleared{1}, kT0);
+  job.on(AgentReady{0, 4001}, kT0);
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) == "close 1, open 2");
+  job.on(AgentGreeted{2}, kT0);
+  CHECK(text_of(job.on(AgentSwept{2, 0}, kT0)) == "say, spec 1 to 2");
+  CHECK(text_of(job.on(AgentReady{2, 0}, kT0)) == "go 4001");
 }
 
 TEST_CASE("a node that is lost while the ranks are stopped for a restart is replaced as well") {
@@ -117,7 +164,7 @@ TEST_CASE("a node that is lost while an epoch starts is replaced in that epoch")
   job.on(AgentCleared{0}, kT0);
   job.on(AgentCleared{1}, kT0);
   job.on(AgentReady{1, 0}, kT0);
-  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) == "close 1, say, spec 1 to 2");
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) == "close 1, open 4, say, spec 1 to 2");
   job.on(AgentReady{0, 4002}, kT0);
   CHECK(text_of(job.on(AgentReady{2, 0}, kT0)) == "go 4002");
   CHECK(job.placement().epoch == 1);
@@ -189,7 +236,7 @@ TEST_CASE("agents that have cleared up beat every 2 s, also in a shorter node ti
 }
 
 TEST_CASE("when no host is left the reason says which one went, and why") {
-  JobState job = started_job(2, 1, {.max_restarts = 1});
+  JobState job = started_job(2, 1, {.start_timeout = 5s, .max_restarts = 1});
   job.on(exited(0, 7), kT0);
   job.on(AgentCleared{0}, kT0);
   job.on(AgentLost{1, "n1: reset"}, kT0);

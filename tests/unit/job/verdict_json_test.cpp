@@ -63,7 +63,7 @@ TEST_CASE("a failed rank, its words, and how the others ended") {
                                      .error_file = R"({"message": {"extraInfo": 1}})"});
   CHECK(seen["exit_code"] == 139);
   CHECK(seen["text"] ==
-        "rank 3 on n1: killed by SIGSEGV (core dumped): x (first failure); 3 ranks stopped after "
+        "rank 3 on n1: killed by SIGSEGV (core dumped): x (first failure); 3 ranks ended after "
         "it, 1 by KILL");
   CHECK(seen["cause"] == json::parse(R"({"kind": "rank", "rank": 3, "group": "default",
       "node": "n1", "node_rank": 1, "local_rank": 1, "slot": 1, "device": null, "pid": 4711, "exit_code": null,

@@ -34,7 +34,7 @@ JobVerdict failed(Placement placement, int failed, RankEnd end) {
 TEST_CASE("a failed rank is named with its node and its end") {
   const JobVerdict verdict = failed(placement_of(1, 8), 3, exited(3, 200).end);
   CHECK(verdict_paragraphs(verdict, {}) ==
-        Paragraphs{"rank 3 on n0: exited 200 (first failure); 7 ranks stopped after it"});
+        Paragraphs{"rank 3 on n0: exited 200 (first failure); 7 ranks ended after it"});
   CHECK(exit_code(verdict.cause) == 200);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a long story has its details first, and the headline last") {
                    "rank 5: node rank 1, local rank 1, slot 1, GPU 1, process 4711",
                    "the other ranks: [1-4,6-7] killed by SIGTERM; [0] killed by SIGKILL",
                    "n9 was reached again: 1 leftover process was killed there",
-                   "rank 5 on n1: exited 1 (first failure); 7 ranks stopped after it, 1 by KILL; "
+                   "rank 5 on n1: exited 1 (first failure); 7 ranks ended after it, 1 by KILL; "
                    "after 3 restarts"});
 }
 
