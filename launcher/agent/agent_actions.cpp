@@ -97,7 +97,7 @@ void AgentLoop::perform(const DialMaster& action) {
 
 void AgentLoop::perform(const KillLeftovers& action) {
   channel_.flush();
-  const std::uint32_t killed = sweep_job(agent_folders_of_user(), action.job_cookie);
+  const std::uint32_t killed = sweep_job(agent_folders_of_user(), action.job_cookie, action.lost);
   channel_.send_control(envelope_, Swept{killed});
 }
 

@@ -51,7 +51,7 @@ void AgentState::take(const FrameCame& event, Actions& out) {
   } else if (std::holds_alternative<Kill>(message)) {
     if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
-    out.emplace_back(KillLeftovers{sweep->job_cookie});
+    out.emplace_back(KillLeftovers{sweep->job_cookie, sweep->lost});
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
     if (phase_ == Phase::ready) out.emplace_back(DialMaster{*probe});
   } else if (std::holds_alternative<Suspend>(message)) {

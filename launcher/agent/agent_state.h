@@ -45,6 +45,7 @@ struct DialMaster {  // its results are sent as Probed
 };
 struct KillLeftovers {  // of earlier agents of a job; their number is sent as Swept
   std::string job_cookie;
+  std::vector<std::int32_t> lost;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
 struct StartRanks {

@@ -109,9 +109,10 @@ void append_tree(const ProcessRef& process, std::vector<ProcessRef>& out) {
 class Search {
  public:
   /// `agents`: cookies to look for besides those in /proc: their links may have no ranks any more.
-  /// `kills_stopped`: stopped agents count as dead.
-  Search(Wanted wanted, bool kills_stopped, std::vector<Cookie> agents)
-      : wanted_(wanted), kills_stopped_(kills_stopped), agents_(std::move(agents)) {}
+  /// `kills_stopped`: stopped agents count as dead. `lost`: pids of agents that do in any case.
+  Search(Wanted wanted, bool kills_stopped, std::vector<Cookie> agents,
+         const std::vector<pid_t>& lost)
+      : wanted_(wanted), kills_stopped_(kills_stopped), agents_(std::move(agents)), lost_(lost) {}
 
   std::uint32_t run(const Deadline& deadline) {
     for (bool cleared = false;;) {
@@ -155,7 +156,8 @@ class Search {
   void check(const ProcessRef& process, const Cookie& cookie) {
     const ProcessRef agent = ProcessRef::of(cookie.agent, cookie.start);
     const State state = agent.state();
-    if (state == State::alive || (state == State::stopped && !kills_stopped_)) return;
+    const bool lost = std::ranges::count(lost_, cookie.agent) > 0;
+    if (!lost && (state == State::alive || (state == State::stopped && !kills_stopped_))) return;
     std::vector<ProcessRef> links;
     if (state != State::gone) links = links_of(agent);
     if (links.empty() && process.pid() != 0) {
@@ -163,7 +165,7 @@ class Search {
       if (above != 0) links.push_back(ProcessRef::of(above));
       if (above != 0 && (links[0].state() != State::stopped || !is_cut_off(above))) return;
     }
-    if (!links.empty() && !stopped_for_good(links)) return;
+    if (!links.empty() && !lost && !stopped_for_good(links)) return;
     for (const ProcessRef& link : links) append_tree(link, found_);
     if (process.pid() != 0) append_tree(process, found_);
   }
@@ -181,6 +183,7 @@ class Search {
   Wanted wanted_;
   bool kills_stopped_;
   std::vector<Cookie> agents_;
+  const std::vector<pid_t>& lost_;
   std::vector<ProcessRef> found_;
   bool waits_ = false;
   std::map<pid_t, Clock::time_point> stopped_since_;  // by the first link of a chain
@@ -188,9 +191,9 @@ class Search {
 };
 
 std::uint32_t sweep(const std::string& base, Wanted wanted, bool kills_stopped,
-                    std::vector<Cookie> agents) {
+                    std::vector<Cookie> agents, const std::vector<pid_t>& lost) {
   const Deadline deadline = Deadline::after(kSweepLimit);
-  const std::uint32_t killed = Search(wanted, kills_stopped, std::move(agents)).run(deadline);
+  const std::uint32_t killed = Search(wanted, kills_stopped, std::move(agents), lost).run(deadline);
   // The next agent takes what is left at the deadline.
   for (const Cookie& cookie : abandoned_folders(base))
     if (wanted(cookie) && !deadline.passed()) remove_abandoned_folder(base, cookie);
@@ -287,12 +290,13 @@ std::uint32_t sweep_after_dead_agents(const std::string& base) {
   const std::vector<Cookie> dead = abandoned_folders(base);
   if (dead.empty()) return 0;
   const auto is_dead = [&](const Cookie& cookie) { return std::ranges::count(dead, cookie) > 0; };
-  return sweep(base, is_dead, /*kills_stopped=*/false, dead);
+  return sweep(base, is_dead, /*kills_stopped=*/false, dead, {});
 }
 
-std::uint32_t sweep_job(const std::string& base, const std::string& job) {
+std::uint32_t sweep_job(const std::string& base, const std::string& job,
+                        const std::vector<pid_t>& lost) {
   const auto is_of_job = [&](const Cookie& cookie) { return cookie.job == job; };
-  return sweep(base, is_of_job, /*kills_stopped=*/true, agent_folders(base));
+  return sweep(base, is_of_job, /*kills_stopped=*/true, agent_folders(base), lost);
 }
 
 }  // namespace ds::launcher

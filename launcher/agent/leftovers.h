@@ -75,7 +75,9 @@ std::uint32_t sweep_after_dead_agents(const std::string& base);
 
 /// Does the same for all dead agents of one job, also those without a folder, and for its stopped
 /// agents: guard, agent, shims and ranks of a node that were all stopped are found stopped in two
-/// looks, 0.5 s apart, and killed. Running agents of the job are left alone.
-std::uint32_t sweep_job(const std::string& base, const std::string& job);
+/// looks, 0.5 s apart, and killed. Running agents of the job are left alone, except those whose pid
+/// is in `lost`: the root has given them up, and they may not know it yet.
+std::uint32_t sweep_job(const std::string& base, const std::string& job,
+                        const std::vector<pid_t>& lost);
 
 }  // namespace ds::launcher

@@ -61,7 +61,7 @@ class Exec {
                        leave_when_over();
                      }}),
         control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
-    links_.set_job(identity_.id, job_id_text(identity_.id));
+    links_.set_job(identity_.id);
     if (!control_.problem().empty())
       say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
     if (request_.in_fd < 0) return;
@@ -168,6 +168,7 @@ class Exec {
     if (input_) input_->left(action.agent);
     links_.perform(action);
   }
+  void perform(const SendSweep&) {}  // exec dials no host again
   void perform(const Say& action) { say("dslaunch: " + action.text); }
   void perform(const Leave&) {
     left_ = true;

@@ -94,7 +94,7 @@ class AgentLinks {
       : io_(io), events_(std::move(events)), suspend_timer_(io) {}
 
   /// Sets the job in the frames of agents that are opened, or enter the epoch, from now on.
-  void set_job(std::uint64_t job, std::string cookie) { job_ = job, cookie_ = std::move(cookie); }
+  void set_job(std::uint64_t job) { job_ = job; }
   void set_epoch(std::uint64_t epoch) { epoch_ = static_cast<std::uint32_t>(epoch); }
 
   /// Opens the channel of an agent; called in the order of agent numbers.
@@ -121,7 +121,6 @@ class AgentLinks {
     send(action.agent, Stop{static_cast<std::uint32_t>(action.grace.count())});
   }
   void perform(const KillAgent& action) { send(action.agent, Kill{}); }
-  void perform(const SendSweep& action) { send(action.agent, Sweep{cookie_}); }
   void perform(const DismissAgent& action);
   void perform(const CloseAgent& action);
   void perform(const SendHeartbeats&);
@@ -143,7 +142,6 @@ class AgentLinks {
   asio::io_context& io_;
   LinkEvents events_;
   std::uint64_t job_ = 0;
-  std::string cookie_;
   std::uint32_t epoch_ = 0;
   std::vector<std::unique_ptr<NodeLink>> links_;  // by agent; null once closed
   asio::steady_timer suspend_timer_;

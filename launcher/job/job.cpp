@@ -84,7 +84,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .checkpoint = [this] { return ask_for_checkpoint(); },
                 .training = [this](JobInfo& info) { describe_training(info); }}) {
   identity_.grace = request_.policy.grace;
-  links_.set_job(identity_.id, job_id_text(identity_.id));
+  links_.set_job(identity_.id);
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
     perform(Say{"this job cannot be seen by dslaunch ps: " + control_.problem()});

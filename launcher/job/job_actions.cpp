@@ -99,6 +99,15 @@ void Job::perform(const Conclude& action) {
   output_.finish();
 }
 
+void Job::perform(const SendSweep& action) {
+  Sweep sweep{.job_cookie = job_id_text(identity_.id)};
+  for (int agent = 0; agent < action.agent; ++agent)
+    if (state_.agents().host_number(agent) == state_.agents().host_number(action.agent) &&
+        hello(agent).pid != 0)
+      sweep.lost.push_back(hello(agent).pid);
+  links_.send(action.agent, sweep);
+}
+
 /// Returns the launcher's source address towards another node; empty if all are on this machine.
 std::string Job::root_side() {
   for (const int agent : state_.agents_by_node()) {

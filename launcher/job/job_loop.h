@@ -58,6 +58,7 @@ class Job {
   }
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
+  void perform(const SendSweep& action);
   void perform(const SendGo& action);
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }

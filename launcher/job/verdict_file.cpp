@@ -28,7 +28,7 @@ UniqueFd create(const std::string& name) {
   throw Error(kind,
               fmt::format("cannot write the verdict to {}: {}", path,
                           std::generic_category().message(error)),
-              "check --verdict; its folder must be there");
+              error == ENOENT ? "create its folder, or choose another with --verdict" : "");
 }
 
 /// Detects names of own descriptors: /dev/stdout, /dev/fd/63 of a shell's >(...), /proc/self/fd/3.

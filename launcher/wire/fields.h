@@ -56,7 +56,7 @@ void fields(auto& a, Credit& m) { a("bytes", m.bytes), a("discard", m.discard); 
 void fields(auto& a, Stdin& m) { a("rank", m.rank), a("last", m.last), a("bytes", m.bytes); }
 void fields(auto& a, Window& m) { a("rows", m.rows), a("columns", m.columns); }
 void fields(auto& a, Watch& m) { a("rank", m.rank), a("sent", m.sent); }
-void fields(auto& a, Sweep& m) { a("job_cookie", m.job_cookie); }
+void fields(auto& a, Sweep& m) { a("job_cookie", m.job_cookie), a("lost", m.lost); }
 void fields(auto& a, Probe& m) {
   a("search", m.search), a("addresses", m.addresses), a("port", m.port), a("question", m.question),
       a("answer", m.answer), a("limit_ms", m.limit_ms);

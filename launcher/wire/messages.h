@@ -153,9 +153,10 @@ struct Probe {
   friend bool operator==(const Probe&, const Probe&) = default;
 };
 /// Comes instead of Spec: kills what earlier agents of a job have left behind on this node, stopped
-/// agents included. Answered by Swept.
+/// and lost agents included. Answered by Swept.
 struct Sweep {
   std::string job_cookie{};
+  std::vector<std::int32_t> lost{};  // pids of this host's agents that the root has given up
   friend bool operator==(const Sweep&, const Sweep&) = default;
 };
 

@@ -70,7 +70,7 @@ void send(int socket, const Message& message) {
 void answer(int socket, const Wish& wish, const Message& message) {
   if (std::holds_alternative<Hello>(message)) {
     if (wish.sweep.empty()) return send(socket, wish.spec);
-    return send(socket, Sweep{wish.sweep});
+    return send(socket, Sweep{wish.sweep, {}});
   }
   if (std::holds_alternative<Ready>(message)) return send(socket, Go{});
   if (const auto* swept = std::get_if<Swept>(&message)) {

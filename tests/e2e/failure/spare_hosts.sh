@@ -72,6 +72,38 @@ want '^dslaunch: node2 is back in its place$' err
 want '"sweep": "done"' v.json
 want_nothing_on 1 2
 
+case="a lost agent that still stops a stubborn rank when its host is used again"
+: > "$dir/out"
+dslaunch --hostfile "$dir/two" --max-restarts 1 --grace 30s -- sh -c 'if [ $DSLAUNCH_EPOCH -eq 0 ]; then
+    [ $RANK -eq 0 ] || trap "" TERM; echo "up 0"; exec sleep 54.321; fi
+  [ $RANK -eq 0 ] || echo "of epoch 0: $(pgrep -fxc "sleep 54.321")"' &
+job=$!
+wait_for_lines 2 'up 0'
+sleep 0.5 # the shells have become sleep
+for pid in $(ip netns pids "$(node_ns 2)"); do
+  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node2/sshd.pid")" ] || kill -9 "$pid"
+done
+wait "$job"
+status=$?
+want_status 0
+want 'of epoch 0: 0$' out
+grep -q '"killed": 0' "$dir/v.json" && fail "the sweep has killed nothing"
+want_nothing_on 1 2
+
+case="a host whose link is down for longer than it takes to dial it once"
+: > "$dir/out"
+dslaunch --hostfile "$dir/two" --max-restarts 1 --node-timeout 1s --connect-timeout 1s -- sh -c "$body" &
+job=$!
+wait_for_lines 2 'up 0'
+ip -n "$head_ns" link set leg2 down
+sleep 5
+ip -n "$head_ns" link set leg2 up
+wait "$job"
+status=$?
+want_status 0
+want '^dslaunch: node2 is back in its place$' err
+want_nothing_on 1 2
+
 case="a host that is dead at the start"
 ip -n "$head_ns" link set leg2 down
 : > "$dir/out"

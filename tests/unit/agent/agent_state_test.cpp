@@ -270,7 +270,7 @@ TEST_CASE("an agent that has lost its root or a link does not wait for another e
 
 TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") {
   AgentState state(kT0);
-  CHECK(state.on(FrameCame{Sweep{"4f"}}, kT0) == Actions{KillLeftovers{"4f"}});
+  CHECK(state.on(FrameCame{Sweep{"4f", {12}}}, kT0) == Actions{KillLeftovers{"4f", {12}}});
   CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::hold_port},
                 "it waits for a Spec still");
 }

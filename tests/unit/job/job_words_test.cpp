@@ -105,3 +105,11 @@ TEST_CASE("every node that cannot be used is in one table") {
         "2 of 2 nodes cannot be used:\n  HOSTS  STAGE       REASON\n"
         "  n0     host key    unknown host key\n  n1     connection  refused\n");
 }
+
+TEST_CASE("control bytes in the reason of a loss do not reach the terminal") {
+  JobState job(placement_of(1, 1), {}, one_spare());
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{1}, kT0);
+  CHECK(said_by(job.on(AgentLost{0, "n0: it said: \x1b[31mred"}, kT0)) ==
+        "s0 takes the place of n0 (n0: it said: ?[31mred)\n");
+}

@@ -104,7 +104,7 @@ TEST_CASE("a lost host that answers late is used, and one that never answers end
   job.on(AgentLost{2, "n1: no route"}, kT0);
   JobState never = job;
   CHECK(job.on(Tick{}, kT0 + 999ms).empty());
-  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, open 3");
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, open 3, say");
   job.on(AgentGreeted{3}, kT0 + 1s);
   CHECK(text_of(job.on(AgentSwept{3, 0}, kT0 + 1s)) == "say, spec 0, spec 1 to 3");
 

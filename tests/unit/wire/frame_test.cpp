@@ -77,7 +77,7 @@ std::vector<Message> one_of_each() {
           Resume{},
           Heartbeat{1, 2, std::uint64_t{3} << 40},
           Credit{1U << 31, true},
-          Sweep{"cookie"},
+          Sweep{"cookie", {1, 12}},
           Probe{.search = 2,
                 .addresses = {"10.0.0.1", "::1"},
                 .port = 40000,
@@ -249,7 +249,7 @@ TEST_CASE("the vectors of docs/protocol.md are what is sent") {
                                                                      .spawn_errno = 2,
                                                                      .detail = "nope"}},
                                                    {"Cleared", Cleared{}},
-                                                   {"Sweep", Sweep{"4f"}},
+                                                   {"Sweep", Sweep{"4f", {12}}},
                                                    {"Swept", Swept{3}},
                                                    {"ErrorFile", ErrorFile{2, "{}"}}};
   const std::string page = ds::test::read_source("docs/protocol.md");
