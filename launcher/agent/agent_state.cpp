@@ -159,8 +159,9 @@ void AgentState::take(const TimePassed&, Actions& out) {
     if (!root_lost_) out.emplace_back(Send{Heartbeat{}});
   }
   if (now_ >= silence_limit()) {
-    const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now_ - last_heard_);
-    take(RootLost{fmt::format("the launcher was silent for {} s", silent.count())}, out);
+    using Tenths = std::chrono::duration<long, std::deci>;
+    const std::chrono::duration<double> silent = std::chrono::round<Tenths>(now_ - last_heard_);
+    take(RootLost{fmt::format("the launcher was silent for {:.6g} s", silent.count())}, out);
   }
   if (phase_ == Phase::running && now_ >= kill_at_) kill_ranks(out);
   if (phase_ == Phase::killing && now_ >= force_at_) {

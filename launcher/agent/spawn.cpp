@@ -48,6 +48,11 @@ ExecPlan plan_exec(const SpawnSetup& setup) {
   return plan;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 /// Tries the files as execvp does; returns the errno that says most.
 int exec_first(ExecPlan& plan) {
   int best = ENOENT;
@@ -57,6 +62,7 @@ int exec_first(ExecPlan& plan) {
     if (::access(file.c_str(), F_OK) != 0 && (plan.searches || errno == ENOENT || errno == ENOTDIR))
       continue;
     ::execve(file.c_str(), plan.argv.data(), plan.envp.data());
+    if (errno == EACCES && !plan.searches && is_directory(file)) errno = EISDIR;
     if (errno == ENOEXEC) {
       plan.script_argv[1] = text_of(file);
       ::execve(plan.script_argv[0], plan.script_argv.data(), plan.envp.data());

@@ -102,6 +102,18 @@ std::chrono::milliseconds positive_duration_value(const GivenOption& given) {
   return span;
 }
 
+std::chrono::milliseconds agent_duration_value(const GivenOption& given,
+                                               std::chrono::milliseconds least) {
+  constexpr std::chrono::hours kLongest(24 * 24);
+  const std::chrono::milliseconds span = duration_value(given);
+  if (span > kLongest)
+    usage_error(fmt::format("{} must be at most 24 days, not '{}'", given.name, given.value));
+  if (span < least)
+    usage_error(
+        fmt::format("{} must be at least {} ms, not '{}'", given.name, least.count(), given.value));
+  return span;
+}
+
 std::string text_value(const GivenOption& given) {
   if (given.value.empty()) usage_error(fmt::format("{} must not be empty", given.name));
   return given.value;

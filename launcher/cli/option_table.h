@@ -123,6 +123,10 @@ int number_value(const GivenOption& given, int least, int most);
 /// Parses 10 (seconds), 10s, 500ms or 2m.
 std::chrono::milliseconds duration_value(const GivenOption& given);
 std::chrono::milliseconds positive_duration_value(const GivenOption& given);
+/// Parses a duration that agents get, from `least` to 24 days: frames hold milliseconds in 32 bits,
+/// and TCP_USER_TIMEOUT is an int.
+std::chrono::milliseconds agent_duration_value(const GivenOption& given,
+                                               std::chrono::milliseconds least = {});
 std::string text_value(const GivenOption& given);
 /// Parses USR1, SIGUSR1 or 10.
 int signal_value(const GivenOption& given);
@@ -164,6 +168,16 @@ void set_duration(auto& part, const GivenOption& given) {
 template <auto... path>
 void set_positive_duration(auto& part, const GivenOption& given) {
   (part.*....*path) = positive_duration_value(given);
+}
+
+template <auto... path>
+void set_grace(auto& part, const GivenOption& given) {
+  (part.*....*path) = agent_duration_value(given);
+}
+
+template <auto... path>
+void set_node_timeout(auto& part, const GivenOption& given) {
+  (part.*....*path) = agent_duration_value(given, std::chrono::milliseconds(100));
 }
 
 template <int least, int most, auto... path>

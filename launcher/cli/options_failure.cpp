@@ -73,7 +73,7 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
       "Time between TERM and KILL when ranks are stopped: 10, 10s, 500ms, 2m\n"
       "(default: 10s; for a train.toml, which saves a checkpoint: 25s)"},
      [](FailureOptions& part, const GivenOption& given) {
-       part.grace = duration_value(given);
+       part.grace = agent_duration_value(given);
        part.grace_given = true;
      }},
     {{"--timeout", "SECONDS", "Stop the job after SECONDS and exit with 124"},
@@ -90,8 +90,8 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
       "stop the job with exit code 124 (default: 60s; 0: never)"},
      set_exit_skew},
     {{"--node-timeout", "SECONDS",
-      "Time without a heartbeat after which a node is lost (default: 8s)"},
-     set_positive_duration<&FailureOptions::node_timeout>},
+      "Time without a heartbeat after which a node is lost, at least 100ms\n(default: 8s)"},
+     set_node_timeout<&FailureOptions::node_timeout>},
     {{"--max-restarts", "N", "Restart all ranks after a failure, at most N times (default: 0)"},
      set_number<0, kMaxRestarts, &FailureOptions::max_restarts>},
     {{"--spares", "K",

@@ -105,10 +105,10 @@ constexpr RequestDef kRunning[] = {
     {{"--leave", "", "Let background processes of the command live when it exits"},
      set_flag<&ExecRequest::leave>},
     {{"--grace", "SECONDS", "Time between TERM and KILL when a command is stopped (default: 5s)"},
-     set_duration<&ExecRequest::policy, &ExecPolicy::grace>},
+     set_grace<&ExecRequest::policy, &ExecPolicy::grace>},
     {{"--node-timeout", "SECONDS",
-      "Time without a heartbeat after which a node is lost (default: 8s)"},
-     set_positive_duration<&ExecRequest::policy, &ExecPolicy::node_timeout>},
+      "Time without a heartbeat after which a node is lost, at least 100ms\n(default: 8s)"},
+     set_node_timeout<&ExecRequest::policy, &ExecPolicy::node_timeout>},
 };
 
 constexpr Def kShortReach[] = {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "launcher/agent/process_settings.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/entrypoint.h"
@@ -54,7 +53,6 @@ void tell_of_master(DnsLookup& lookup, const Options& options) {
 ///          in the exit code.
 int start_job(const Options& options, PlacedJob placed, JobParts parts) {
   return run_at_terminal(options, [&](const Background* background) {
-    raise_open_files();  // one descriptor per node
     asio::io_context io(1);
     const Routes routes =
         make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);

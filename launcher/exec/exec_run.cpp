@@ -44,7 +44,7 @@ class Exec {
         fanout_(names_, request_.policy),
         links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
                     .on_message = [this](int node, Message& message) { on_message(node, message); },
-                    .on_lost = [this](const AgentLost& lost) { feed(lost); },
+                    .on_lost = [this](const AgentLost& lost) { on_lost(lost); },
                     .on_continued = [this] { feed(Continued{}); }}),
         timer_(io,
                [this] {
@@ -109,10 +109,16 @@ class Exec {
       feed(AgentDone{node});
     }
   }
+  /// Reasons begin with the host's name; the node's name may have the port as well.
+  void on_lost(AgentLost lost) {
+    const std::string& host = request_.hosts[static_cast<std::size_t>(lost.agent)].name;
+    if (lost.reason.starts_with(host + ": ") || lost.reason.starts_with(host + " ("))
+      lost.reason.replace(0, host.size(), name(lost.agent));
+    feed(lost);
+  }
   void on_hello(int node, const Hello& hello) {
     if (hello.version != kWireVersion)
-      return feed(AgentLost{
-          node, version_reason(request_.hosts[static_cast<std::size_t>(node)].name, hello), {}});
+      return feed(AgentLost{node, version_reason(name(node), hello), {}});
     if (hooks_.reached) hooks_.reached(node, links_.peer_address(node));
     programs_[static_cast<std::size_t>(node)] =
         hooks_.program ? hooks_.program(node, hello) : program_of(node);

@@ -73,10 +73,14 @@ void HostListParser::add_item(std::string_view item, const Origin& origin, bool 
   if (item.front() == '/')
     throw Error(
         origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
-        fmt::format("{}: {} is no host; patterns are not known here", origin.name, quoted(item)),
+        fmt::format("{}: {} is not a host; patterns are not known here", origin.name, quoted(item)),
         "ranges are, as in node[01-16], and groups, as in @compute");
   // An item with '-' inside an excluded list stays excluded.
   if (item.front() == '-') return add_item(item.substr(1), origin, true);
+  if (item == "^" || item == "@")
+    throw Error(
+        origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
+        fmt::format("{}: '{}' needs a {} name", origin.name, item, item == "^" ? "file" : "group"));
   if (item.front() == '^') return add_file_items(std::string(item.substr(1)), origin, excluded);
   if (item.front() == '@') return add_group_items(std::string(item.substr(1)), origin, excluded);
   add_names(item, origin, excluded);

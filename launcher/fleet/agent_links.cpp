@@ -47,9 +47,11 @@ void NodeLink::on_bytes(std::span<const std::byte> bytes) {
     talked_ = true;
     events_.on_message(agent_, frame->message);
   }
-  if (!closed_ && decoder_.error())
-    lose(fmt::format("{}: incompatible dslaunch there ({})", host_name_, *decoder_.error()),
-         talked_ ? stage::kRunning : stage::kStart);
+  if (closed_ || !decoder_.error()) return;
+  const std::string why = decoder_.in_noise()
+                              ? *decoder_.error()
+                              : fmt::format("incompatible dslaunch there ({})", *decoder_.error());
+  lose(fmt::format("{}: {}", host_name_, why), talked_ ? stage::kRunning : stage::kStart);
 }
 
 void NodeLink::on_end(const ChannelEnd& end) {
@@ -57,7 +59,7 @@ void NodeLink::on_end(const ChannelEnd& end) {
   std::string reason = end.reason;
   if (reason.empty()) reason = host_name_ + ": the agent exited unexpectedly";
   std::string said = last_line(noise_);
-  if (said.empty()) said = last_line(decoder_.noise());
+  if (said.empty() && !talked_) said = last_line(decoder_.noise());
   const bool reached = end.kind != ChannelEnd::Kind::unreachable;
   if (reached && !said.empty()) reason += fmt::format(" (it said: {})", said);
   lose(std::move(reason), end.stage);

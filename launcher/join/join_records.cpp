@@ -129,7 +129,7 @@ std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms
                                    terms.job, hello.place, hello.job)};
   if (std::find(terms.places.begin(), terms.places.end(), hello.place) == terms.places.end())
     return final_refusal(contract::kExitConfig,
-                         fmt::format("{} is no place of job {}, which has {} ({})", hello.place,
+                         fmt::format("{} is not a place of job {}, which has {} ({})", hello.place,
                                      terms.job, terms.places.size(), names_of(terms.places)));
   return std::nullopt;
 }

@@ -108,8 +108,8 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
   const auto found = places_.find(host.name);
   if (found == places_.end()) {
     auto link = std::make_unique<JoinLink>(io_, std::move(events), nullptr);
-    link->end_later(
-        {ChannelEnd::Kind::unreachable, host.name + ": is no place of this job", stage::kConfig});
+    link->end_later({ChannelEnd::Kind::unreachable, host.name + ": is not a place of this job",
+                     stage::kConfig});
     return link;
   }
   Place& place = found->second;

@@ -92,7 +92,7 @@ std::string openssl_reason() {
 std::string describe_failure(bool established) {
   const std::string reason = openssl_reason();
   if (established) return fmt::format("the TLS stream broke ({})", reason);
-  return fmt::format("the other side does not have this job's key, or is no dslaunch (TLS: {})",
+  return fmt::format("the other side does not have this job's key, or is not dslaunch (TLS: {})",
                      reason);
 }
 

@@ -47,11 +47,11 @@ ShowChoice ShowChoice::parse(std::string_view text) {
       const auto first = number(word.substr(0, dash));
       const bool open = word.substr(dash + 1) == "last";
       const auto last = open ? std::optional(-1) : number(word.substr(dash + 1));
-      if (!first || !last) refuse(text, fmt::format("'{}' is no range", word));
+      if (!first || !last) refuse(text, fmt::format("'{}' is not a range", word));
       if (*last >= 0 && *last < *first) refuse(text, fmt::format("'{}' runs backwards", word));
       choice.ranges_.push_back({*first, *last});
     } else {
-      refuse(text, word.empty() ? "a word is missing" : fmt::format("'{}' is no rank", word));
+      refuse(text, word.empty() ? "a word is missing" : fmt::format("'{}' is not a rank", word));
     }
   }
   return choice;

@@ -34,8 +34,6 @@ void prepare(int fd, const ConnectOptions& options) {
   (void)::fcntl(fd, F_SETFD,
                 FD_CLOEXEC);  // libssh does not set it, and ranks would inherit every connection
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (options.dead_after.count() > 0)
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.dead_after.count()));
   if (!options.keep_alive) return;
   // On an idle connection only probes can be unanswered: the first goes out after half the time,
   // all of them within it.
@@ -93,7 +91,7 @@ class Attempt final : public ConnectAttempt {
         done_(std::move(done)),
         stagger_(io),
         limit_(io) {
-    limit_.expires_after(options_.limit);
+    limit_.expires_after(options_.limit - options_.spent);
     limit_.async_wait([this, life = std::weak_ptr(life_)](const asio::error_code& error) {
       if (!error && !life.expired()) give_up();
     });
@@ -130,6 +128,10 @@ class Attempt final : public ConnectAttempt {
     --pending_;
     if (!error) {
       socket.non_blocking(true);
+      // Set before connect(), it would also end the attempt: Linux applies it to SYN packets.
+      if (options_.dead_after.count() > 0)
+        set_option(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT,
+                   static_cast<int>(options_.dead_after.count()));
       return finish({UniqueFd(socket.release()), address_text(endpoint), {}, false});
     }
     transient_ = error == asio::error::connection_reset || error == asio::error::connection_aborted;
@@ -144,7 +146,7 @@ class Attempt final : public ConnectAttempt {
   }
 
   void give_up() {
-    const std::string why = fmt::format("no answer within {:.2g} s",
+    const std::string why = fmt::format("no answer within {:.6g} s",
                                         std::chrono::duration<double>(options_.limit).count());
     finish({UniqueFd(), {}, problems_.empty() ? why : problems_ + ", " + why, false});
   }

@@ -22,7 +22,8 @@ struct Connected {
 
 struct ConnectOptions {
   std::chrono::milliseconds limit{10000};
-  std::chrono::milliseconds dead_after{10000};  // TCP_USER_TIMEOUT; 0: no limit
+  std::chrono::milliseconds spent{0};           // part of `limit` that has passed, in the lookup
+  std::chrono::milliseconds dead_after{10000};  // TCP_USER_TIMEOUT once connected; 0: no limit
   bool keep_alive = true;      // sends probes, so that dead_after holds for an idle connection
   std::string bind_address;    // numeric; empty: bind_interface
   std::string bind_interface;  // one of its addresses; empty: any

@@ -73,6 +73,8 @@ class Decoder {
   [[nodiscard]] const std::optional<std::string>& error() const { return error_; }
   /// Returns what came before the preamble, the last 4 KiB of it. Shown when no agent answers.
   [[nodiscard]] std::string noise() const;
+  /// Returns true before the preamble.
+  [[nodiscard]] bool in_noise() const { return in_noise_; }
   /// Returns true if no byte of an unfinished frame is left: the stream may end here.
   [[nodiscard]] bool at_boundary() const { return !in_noise_ && at_ == buffer_.size(); }
   /// Returns the size of the buffer in bytes.

@@ -31,21 +31,23 @@ std::optional<EndedJob> ended_job(std::string_view typed) {
   return found.size() == 1 ? std::optional(std::move(found.front())) : std::nullopt;
 }
 
-LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed) {
+std::vector<LiveJob> chosen_jobs(std::vector<LiveJob> jobs, const std::vector<std::string>& words) {
   std::vector<std::string> ids;
   for (const LiveJob& job : jobs) ids.push_back(job.id);
-  const std::string id = choose_job(typed, ids);
-  const auto found =
-      std::find_if(jobs.begin(), jobs.end(), [&](const LiveJob& job) { return job.id == id; });
-  LiveJob job = std::move(*found);
-  jobs.erase(found);
-  return job;
+  std::vector<LiveJob> chosen;
+  for (const std::string& word : words) {
+    const std::string id = choose_job(word, ids);
+    if (std::ranges::find(chosen, id, &LiveJob::id) == chosen.end())
+      chosen.push_back(std::move(*std::ranges::find(jobs, id, &LiveJob::id)));
+  }
+  return chosen;
 }
 
 LiveJob only_job(const Command& command, const std::vector<std::string>& words,
                  std::vector<LiveJob> jobs) {
   if (words.size() > 1) usage_error(fmt::format("dslaunch {} takes only one job", command.name));
-  return take_job(jobs, words.empty() ? "" : words.front());
+  const std::string word = words.empty() ? "" : words.front();
+  return std::move(chosen_jobs(std::move(jobs), {word}).front());
 }
 
 ControlMessage answer_of(LiveJob& job) {

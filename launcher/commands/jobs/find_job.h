@@ -15,10 +15,9 @@ namespace ds::launcher {
 /// folder that it does not trust.
 std::vector<LiveJob> own_jobs();
 
-/// Removes the job whose id begins with `typed` from `jobs` and returns it. An empty `typed` means
-/// the only job.
+/// Returns the jobs whose ids begin with these words, each once. An empty word means the only job.
 /// Errors:  as choose_job.
-LiveJob take_job(std::vector<LiveJob>& jobs, std::string_view typed);
+std::vector<LiveJob> chosen_jobs(std::vector<LiveJob> jobs, const std::vector<std::string>& words);
 
 /// Returns the job that the words of a subcommand name; without a word, the only job.
 /// Errors:  Error{usage} for several words; as choose_job.

@@ -29,7 +29,7 @@ constexpr OptionDef<KillOptions> kKillOptions[] = {
       "main process of each rank; as USR1, SIGUSR1 or 10"},
      [](KillOptions& part, const GivenOption& given) { part.signo = signal_value(given); }},
     {{"--grace", "SECONDS", "Time between TERM and KILL (default: the job's own --grace)"},
-     set_duration<&KillOptions::grace>},
+     set_grace<&KillOptions::grace>},
     {{"--wait", "", "Wait until the job has ended"}, set_flag<&KillOptions::wait>},
 };
 
@@ -73,13 +73,9 @@ int run_kill(int argc, char** argv) {
       options.signo != SIGHUP)
     usage_error(
         fmt::format("--grace cannot be combined with signal {}", signal_name(options.signo)));
-  std::vector<LiveJob> jobs = own_jobs();
-  std::vector<LiveJob> chosen;
-  for (const std::string& word : *words) {
+  for (const std::string& word : *words)
     if (word.empty()) usage_error("the job id must not be empty");
-    chosen.push_back(take_job(jobs, word));
-  }
-  for (LiveJob& job : chosen) signal_job(job, options);
+  for (LiveJob& job : chosen_jobs(own_jobs(), *words)) signal_job(job, options);
   return 0;
 }
 

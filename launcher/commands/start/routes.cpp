@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/start/job_request.h"
@@ -31,7 +32,7 @@ namespace ds::launcher {
 
 namespace {
 
-// Time beyond the connection: the login, and starting the agent on a busy machine.
+// Time beyond the login: starting the agent on a busy machine.
 constexpr std::chrono::seconds kStartMargin{30};
 constexpr std::chrono::milliseconds kLeastStage{2000};  // minimum that a busy node needs
 constexpr std::chrono::seconds kExecMargin{20};  // less, so that a silent program is named first
@@ -126,6 +127,7 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   const TransportChoice choice = options.transport;
   if (choice == TransportChoice::join)
     usage_error("--transport join needs --k8s", "--k8s names the nodes that dial in");
+  raise_open_files();  // one descriptor per node
   const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
   Routes routes;
   std::vector<Host> remote;
@@ -143,7 +145,8 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
 }
 
 std::chrono::milliseconds start_timeout(const ReachOptions& options) {
-  return options.connect_timeout + kStartMargin;
+  const SshStageLimits stages = stage_limits(options.connect_timeout);
+  return options.connect_timeout + stages.handshake + stages.auth + kStartMargin;
 }
 
 void await_hosts(std::span<Host> hosts, const ReachOptions& options,

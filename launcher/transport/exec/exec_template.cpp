@@ -54,9 +54,9 @@ void check_tokens(const std::string& word) {
     });
     if (known) continue;
     const std::size_t end = word.find('}', at);
-    bad_template(fmt::format("'{}' is no token", end == std::string::npos
-                                                     ? word.substr(at)
-                                                     : word.substr(at, end - at + 1)));
+    bad_template(fmt::format("'{}' is not a token", end == std::string::npos
+                                                        ? word.substr(at)
+                                                        : word.substr(at, end - at + 1)));
   }
 }
 

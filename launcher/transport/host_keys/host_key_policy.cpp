@@ -22,6 +22,9 @@ std::string how_to_add(const SshSettings& s) {
   const std::string port = s.port == 22 ? "" : fmt::format(" -p {}", s.port);
   const std::string file =
       s.known_hosts_files.empty() ? "~/.ssh/known_hosts" : s.known_hosts_files.front();
+  if (file == "/dev/null")
+    return "known_hosts is /dev/null, which keeps no keys; name a file with --known-hosts or "
+           "UserKnownHostsFile";
   return fmt::format("check the fingerprint, then `ssh{} {}` once, or `ssh-keyscan{} {} >> {}`",
                      port, s.alias, port, s.host_name, file);
 }

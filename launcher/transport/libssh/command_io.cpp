@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kHeardKept = 4096;
 constexpr std::size_t kShownId = 12;    // digits of a build id
 constexpr std::size_t kPacket = 32768;  // the largest that OpenSSH accepts
-constexpr const char* kUsedAnyway = "; it is used all the same";
+constexpr const char* kUsedAnyway = "; it is used anyway";
 constexpr int kPollsPerWake = 64;  // libssh reads 4 KiB a poll, so other sessions run after 256 KiB
 }  // namespace
 

@@ -64,7 +64,9 @@ class DirectConnection final : public SshConnection {
       return fail(
           stage::kLookup,
           fmt::format("{} has no address of the family that AddressFamily asks for", name_));
-    ConnectOptions options{.limit = std::max<std::chrono::milliseconds>(deadline_.remaining(), 1ms),
+    const auto limit = exchange_.connect_limit(settings_);
+    ConnectOptions options{.limit = limit,
+                           .spent = limit - std::max(deadline_.remaining(), 1ms),
                            .dead_after = exchange_.options.dead_after,
                            .keep_alive = settings_.tcp_keep_alive,
                            .bind_address = settings_.bind_address,

@@ -91,6 +91,7 @@ class SshExchange : public std::enable_shared_from_this<SshExchange> {
   struct KnownFiles {
     KnownHosts index;
     std::size_t own_size = 0;
+    std::string problem{};  // why one of the files cannot be read
   };
   KnownFiles& known_files(const SshSettings& settings);
   const std::string& offered_host_keys(const SshSettings& settings,

@@ -10,7 +10,7 @@
 
 namespace ds::launcher {
 
-/// Reads a whole file; returns nothing if it cannot be read.
+/// Reads a whole file; returns nothing, and sets errno, if it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);
 
 std::optional<std::string> environment_value(const std::string& name);

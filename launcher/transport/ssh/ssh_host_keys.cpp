@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -33,6 +35,8 @@ SshExchange::KnownFiles& SshExchange::known_files(const SshSettings& settings) {
   for (const auto* list : {&own, &global}) {
     for (const std::string& path : *list) {
       const auto text = read_text_file(path);
+      if (!text && errno != ENOENT)
+        files.problem = fmt::format("cannot read known_hosts {}: {}", path, std::strerror(errno));
       if (!text) continue;
       files.index.add(*text, path);
       if (list == &own && path == own.front()) files.own_size = text->size();
@@ -87,6 +91,9 @@ std::optional<std::string> SshExchange::check_host_key(const SshSettings& settin
     if (std::ranges::find(shared, key.base64) != shared.end()) return std::nullopt;
   }
   const HostKeyDecision decision = judge_host_key(settings, key, verdict);
+  // The key may stand in the file that cannot be read.
+  if (!decision.accept && verdict.kind == HostKeyVerdict::Kind::unknown && !files.problem.empty())
+    return files.problem;
   if (!decision.accept) return decision.text + unused_keys_text(settings, verdict);
   if (decision.remember) {
     if (auto refusal = remember(settings, key, files)) return refusal;

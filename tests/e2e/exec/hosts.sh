@@ -85,6 +85,20 @@ expect 69 "-S counts nodes that were not reached"
 exec_on 127.0.2.1 -S --no-shell -- no-such-command
 expect 127 "-S with a command that is not there"
 
+exec_on "127.0.2.4:$port,127.0.2.4:1" -- true
+grep -qE "^  127.0.2.4:$port +connection  cannot connect to port" err || die "the reason repeats the name of a host with a port"
+exec_on 127.0.2.1 -S --known-hosts "$work" -- true
+expect 69 "known_hosts is a directory"
+grep -qF "cannot read known_hosts $work: Is a directory" err || die "known_hosts that cannot be read"
+files=$(ulimit -Sn)
+ulimit -Sn 14
+exec_on '127.0.2.[1-3]' -S -- true
+ulimit -Sn "$files"
+expect 0 "a low limit of open files is raised"
+exec_on 127.0.2.1 -S --no-shell -- "$work"
+expect 126 "a directory as the command"
+err_is "dslaunch: 127.0.2.1: cannot run $work: Is a directory" "a directory as the command"
+
 # A node that takes connections and says nothing holds nobody longer than -t.
 kill -STOP "$(cat ssh/sshd.pid)"
 exec_on 127.0.2.1 -t 2 -- true

@@ -21,6 +21,14 @@ exec_on -t 1 -S -w 'node[1-3]' -- hostname
 node2: node2" ] || fail "the others run"
 grep -q '^dslaunch: 1 of 3 nodes was not reached:' "$dir/err" && grep -q '^  node3 .*connection .*no answer' "$dir/err" || fail "node3 is named"
 
+# The kernel answers for nobody at these addresses: only the connect timeout ends the attempts, with one text.
+for ((i = 100; i < 220; i++)); do ip -n "$head_ns" neigh add "10.77.0.$i" lladdr 02:00:00:00:00:01 dev br0; echo "10.77.0.$i lost$i"; done >> "/etc/netns/$head_ns/hosts"
+exec_on -t 3 --node-timeout 1s --window 200 -S -w '10.77.0.[100-219]' -- hostname
+grep -q '^  10\.77\.0\.\[100-219\] (120) .*connection .*no answer within 3 s$' "$dir/err" ||
+  fail "the connect timeout ends a connection without an answer"
+exec_on -t 1 --window 200 -S -w 'lost[100-219]' -- hostname
+grep -q '^  lost\[100-219\] (120) .*connection .*no answer within 1 s$' "$dir/err" || fail "the time of lookups changes the text"
+
 (sleep 1; ip -n "$head_ns" link set leg2 down) &
 exec_on -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 4; hostname'
 wait $!

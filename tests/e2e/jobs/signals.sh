@@ -49,6 +49,9 @@ first=$id
 start
 "$dslaunch" kill "$id" zzz 2>/dev/null
 is_over "$id" && die "a job was killed although another id was wrong"
+"$dslaunch" kill "$first" "$id" zzz 2>err
+grep -q "no running job has an id that begins with 'zzz'" err || die "kill of two jobs and a wrong id"
+"$dslaunch" kill "$first" "$first" "${first:0:8}" --signal USR1 || die "a job that is named more than once"
 "$dslaunch" kill "$first" "$id" --signal KILL --wait 2>/dev/null || die "kill of two jobs"
 for words in "" "--signal NO x" "--grace x x" "--signal USR1 --grace 1 x"; do
   # shellcheck disable=SC2086

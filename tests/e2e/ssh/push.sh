@@ -81,7 +81,7 @@ expect 0 "another build"
 reason "$found is build 000000000000, this one is build [0-9a-f]{12}; $instead"
 job --push never -- true
 expect 0 "another build, and no copy allowed"
-reason "$found is build 000000000000, this one is build [0-9a-f]{12}; it is used all the same"
+reason "$found is build 000000000000, this one is build [0-9a-f]{12}; it is used anyway"
 rm first_in_path/dslaunch
 
 # A server that allows one session a connection.

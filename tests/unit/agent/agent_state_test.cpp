@@ -161,6 +161,15 @@ TEST_CASE("a silent root is lost after the node timeout, not before, and not whi
   CHECK(paused.wake_at() > kT0 + 1h);
 }
 
+TEST_CASE("the message about a silent root gives fractions of seconds") {
+  Spec spec = spec_of(1);
+  spec.node_timeout_ms = 800;
+  AgentState state = running(1, spec);
+  const Actions late = state.on(TimePassed{}, kT0 + 803ms);
+  const AgentAction said = Send{Problem{"the launcher was silent for 0.8 s"}};
+  CHECK(std::count(late.begin(), late.end(), said) == 1);
+}
+
 TEST_CASE("TERM reaches suspended ranks") {
   AgentState state = running();
   state.on(FrameCame{Suspend{}}, kT0);

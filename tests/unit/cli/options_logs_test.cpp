@@ -77,7 +77,8 @@ TEST_CASE("nonsense is answered with the accepted form") {
   CHECK(error_of({"--prefix", "{rnk}"}) ==
         "--prefix '{rnk}': unknown field {rnk}\n  hint: did you mean {rank}? known: {rank} "
         "{local_rank} {node} {node_rank} {host} {group} {stream} {time} {elapsed}");
-  CHECK(error_of({"--show", "0,x"}).find("--show '0,x': 'x' is no rank\n  hint: ranks (0)") == 0);
+  CHECK(error_of({"--show", "0,x"}).find("--show '0,x': 'x' is not a rank\n  hint: ranks (0)") ==
+        0);
   CHECK(error_of({"--color", "red"}) ==
         "--color cannot be 'red'\n  hint: choose one of: auto, always, never");
   CHECK(error_of({"--log-dir", "node:"}) ==

@@ -39,7 +39,8 @@ TEST_CASE("where a training goes on is a word for keys") {
         Words{"a=1", "checkpoint.resume=\"never\""});
   CHECK(parse({"train.toml", "--resume=a \"b\"\\/40", "--load", "weights"}).train->overrides ==
         Words{"checkpoint.resume=\"a \\\"b\\\"\\\\/40\"", "checkpoint.load=\"weights\""});
-  CHECK(error_of({"--resume", "x", "--", "true"}).starts_with("--resume applies only to a train.toml"));
+  CHECK(error_of({"--resume", "x", "--", "true"})
+            .starts_with("--resume applies only to a train.toml"));
   CHECK(error_of({"--load=all", "--", "true"}).starts_with("--load applies only to a train.toml"));
   CHECK(error_of({"train.toml", "checkpoint.resume=a", "--resume", "b"})
             .starts_with("both --resume and checkpoint.resume=... are given"));
@@ -215,7 +216,13 @@ TEST_CASE("wrong use: the whole message") {
       {{"--grace", "fast", "--", "a"},
        "--grace must be a duration, not 'fast'\n  hint: for example 10 (seconds), 10s, 500ms, 2m"},
       {{"--node-timeout", "0", "--", "a"},
-       std::string("--node-timeout must be longer than 0") + kSeeHelp},
+       std::string("--node-timeout must be at least 100 ms, not '0'") + kSeeHelp},
+      {{"--node-timeout", "99ms", "--", "a"},
+       std::string("--node-timeout must be at least 100 ms, not '99ms'") + kSeeHelp},
+      {{"--node-timeout", "4294968s", "--", "a"},
+       std::string("--node-timeout must be at most 24 days, not '4294968s'") + kSeeHelp},
+      {{"--grace", "577h", "--", "a"},
+       std::string("--grace must be at most 24 days, not '577h'") + kSeeHelp},
       {{"--connect-timeout", "0ms", "--", "a"},
        std::string("--connect-timeout must be longer than 0") + kSeeHelp},
       {{"--isolate", "cgroup", "--", "a"},

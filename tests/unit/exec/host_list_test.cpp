@@ -103,8 +103,10 @@ TEST_CASE("what is wrong is named with its place") {
   CHECK(failure("n[1-").kind == ds::ErrorKind::usage);
   CHECK(failure("n[1-").text.find("-w") != std::string::npos);
   CHECK(failure("n:x").text.find("a port must be an integer") != std::string::npos);
-  CHECK(failure("/n1/").text == "-w: '/n1/' is no host; patterns are not known here");
+  CHECK(failure("/n1/").text == "-w: '/n1/' is not a host; patterns are not known here");
   CHECK(failure("@nobody").text == "-w: no group 'nobody'");
+  CHECK(failure("@").text == "-w: '@' needs a group name");
+  CHECK(failure("n1,^").text == "-w: '^' needs a file name");
   CHECK(failure("^missing").text == "cannot read missing");
   CHECK(failure("^broken").text == "broken:2:7: unclosed '['\n    n2,n[3\n        ^");
   CHECK(failure("^loop").text == "loop: files and groups name each other without end");

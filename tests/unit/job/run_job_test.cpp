@@ -143,6 +143,27 @@ TEST_CASE("an agent that is no agent ends with its own last words") {
   CHECK(seen.err == "dslaunch: n0: cannot start an agent (it said: sh: dslaunch: not found)\n");
 }
 
+TEST_CASE("output before the greeting is not quoted as the last words of an agent that talked") {
+  const Seen seen = run_with(
+      1, [](const Host&, FakeAgent& agent) { greet(agent); },
+      [](FakeAgent& agent, const Message& message) {
+        if (std::holds_alternative<Spec>(message))
+          agent.end({ChannelEnd::Kind::no_agent, "n0: the connection broke"});
+      });
+  CHECK(seen.code == 69);
+  CHECK(seen.err == "dslaunch: n0: the connection broke\n");
+}
+
+TEST_CASE("a host whose output never ends is not called an incompatible dslaunch") {
+  const Seen seen = run_with(
+      1, [](const Host&, FakeAgent& agent) { agent.say_raw(std::string((1 << 20) + 4096, 'y')); },
+      agent_with(0));
+  CHECK(seen.code == 69);
+  CHECK(seen.err.find("n0: no dslaunch agent answers there: more than 1 MiB of") !=
+        std::string::npos);
+  CHECK(seen.err.find("incompatible") == std::string::npos);
+}
+
 TEST_CASE("frames of another job, epoch or agent are dropped, and so are ranks of other nodes") {
   const Seen seen = run_with(
       2, [](const Host&, FakeAgent& agent) { greet(agent); },

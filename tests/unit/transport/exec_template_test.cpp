@@ -75,8 +75,8 @@ TEST_CASE("templates that make no sense") {
   CHECK(message("", host("n")) == "--transport exec: the program is missing");
   CHECK(message("'' a", host("n")) == "--transport exec: the program is missing");
   CHECK(message("ssh 'a", host("n")) == "--transport exec: a quote is not closed");
-  CHECK(message("ssh {hosts}", host("n")) == "--transport exec: '{hosts}' is no token");
-  CHECK(message("ssh {", host("n")) == "--transport exec: '{' is no token");
+  CHECK(message("ssh {hosts}", host("n")) == "--transport exec: '{hosts}' is not a token");
+  CHECK(message("ssh {", host("n")) == "--transport exec: '{' is not a token");
 }
 
 TEST_CASE("without a token the program is an rsh agent") {

@@ -139,6 +139,11 @@ TEST_CASE("what follows from a verdict") {
         std::string::npos);
   CHECK(strict.text.find("`ssh-keyscan -p 2222 node01 >> /home/u/.ssh/known_hosts`") !=
         std::string::npos);
+  settings.known_hosts_files = {"/dev/null"};
+  const auto nowhere = judge_host_key(settings, kOne, unknown);
+  CHECK(
+      nowhere.text.ends_with("is unknown; known_hosts is /dev/null, which keeps no keys; name a "
+                             "file with --known-hosts or UserKnownHostsFile"));
 
   settings.host_key_checking = HostKeyChecking::accept_new;
   CHECK(judge_host_key(settings, kOne, unknown).accept);
