@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "launcher/exec/input_share.h"
 #include "launcher/logs/input_reader.h"
 
@@ -27,21 +28,28 @@ inline bool has_input(int fd) {
 }
 
 /// Reads, buffers and sends the input; InputShare sets the pace. Threads: the io_context's.
-/// Errors:  Error{system} as InputStore, thrown out of the loop.
 class ExecInput {
  public:
   using Send = std::function<void(int node, const Stdin&)>;
+  /// Called if the input cannot be read or kept; nothing more is sent then, and no end.
+  using OnFailed = std::function<void(const Error&)>;
 
   /// `at_once`: all nodes run at the same time.
-  ExecInput(asio::io_context& io, int fd, int nodes, bool at_once, Send send)
-      : io_(io), fd_(fd), nodes_(nodes), send_(std::move(send)), share_(nodes, at_once) {}
+  ExecInput(asio::io_context& io, int fd, int nodes, bool at_once, Send send, OnFailed on_failed)
+      : io_(io),
+        fd_(fd),
+        nodes_(nodes),
+        send_(std::move(send)),
+        on_failed_(std::move(on_failed)),
+        share_(nodes, at_once) {}
 
   /// The next 3 functions work as those of InputShare. Order:  started() after the Go frame.
   void started(int node) {
     share_.started(node);
     if (!reader_) {
-      reader_ = std::make_unique<InputReader>(fd_, [this](std::vector<std::byte> bytes, bool last) {
-        asio::post(io_, [this, bytes = std::move(bytes), last] { came(bytes, last); });
+      reader_ = std::make_unique<InputReader>(fd_, [this](auto bytes, bool last, int error) {
+        asio::post(io_,
+                   [this, bytes = std::move(bytes), last, error] { came(bytes, last, error); });
       });
     }
     send_to(node);
@@ -58,8 +66,15 @@ class ExecInput {
   }
 
  private:
-  void came(const std::vector<std::byte>& bytes, bool last) {
-    store_.add(bytes);
+  void came(const std::vector<std::byte>& bytes, bool last, int error) {
+    if (failed_) return;
+    try {
+      if (error != 0) throw_errno("cannot read standard input", error);
+      store_.add(bytes);
+    } catch (const Error& problem) {
+      failed_ = true;
+      return on_failed_(problem);
+    }
     share_.read(bytes.size(), last);
     for (int node = 0; node < nodes_; ++node) send_to(node);
     allow();
@@ -71,6 +86,7 @@ class ExecInput {
     send_(node, {.rank = -1, .last = piece->last, .bytes = bytes});
   }
   void allow() {
+    if (failed_) return;
     store_.forget(share_.needed_from());
     if (reader_) reader_->allow(share_.room());
   }
@@ -79,9 +95,11 @@ class ExecInput {
   int fd_;
   int nodes_;
   Send send_;
+  OnFailed on_failed_;
   InputShare share_;
   InputStore store_;
   std::unique_ptr<InputReader> reader_;
+  bool failed_ = false;
 };
 
 }  // namespace ds::launcher::exec

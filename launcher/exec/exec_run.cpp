@@ -55,11 +55,7 @@ class Exec {
         output_(io, request_.output, names_,
                 {.on_credit = [this](int node, const Credit& credit) { links_.send(node, credit); },
                  .on_closed = [this](const std::string& why) { lose_output(why); },
-                 .on_written =
-                     [this] {
-                       written_ = true;
-                       leave_when_over();
-                     }}),
+                 .on_written = [this] { all_written(); }}),
         control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
     links_.set_job(identity_.id);
     if (!control_.problem().empty())
@@ -67,8 +63,13 @@ class Exec {
     if (request_.in_fd < 0) return;
     const auto nodes = static_cast<int>(names_.size());
     const int fanout = request_.policy.fanout;
-    input_.emplace(io, request_.in_fd, nodes, fanout == 0 || fanout >= nodes,
-                   [this](int node, const Stdin& input) { links_.send(node, input); });
+    input_.emplace(
+        io, request_.in_fd, nodes, fanout == 0 || fanout >= nodes,
+        [this](int node, const Stdin& input) { links_.send(node, input); },
+        [this](const Error& problem) {
+          if (!left_) say("dslaunch: " + problem.for_people());
+          feed(InputFailed{});
+        });
   }
   ExecOutcome run() {
     // As for jobs: signals that nohup ignores stay ignored, except INT.
@@ -138,9 +139,18 @@ class Exec {
     signals_.async_wait([this](const asio::error_code& error, int signo) {
       if (error) return;
       wait_for_signal();
-      if (left_ && signo != SIGTSTP) return io_.stop();  // only unread output is left: drop it
-      feed(SignalReceived{signo});
+      take_signal({signo});
     });
+  }
+  /// Handles a signal to the launcher, also once only unread output is left: that is then dropped.
+  void take_signal(const SignalReceived& signal) {
+    if (!left_) return feed(signal);
+    if (signal.signo == SIGTSTP) return asio::post(io_, [] { ::kill(::getpid(), SIGSTOP); });
+    if (written_) return io_.stop();  // only clients of the private socket are left
+    feed(signal);
+    say(fmt::format("dslaunch: {}", kOutputDropped));
+    output_.leave_slow_reader();
+    asio::post(io_, [this] { all_written(); });
   }
 
   template <class T>
@@ -182,10 +192,6 @@ class Exec {
     const std::string killed = hooks_.take ? "" : killed_text(names_, killed_);
     if (!killed.empty()) words += (words.empty() ? "" : "\n") + killed;
     if (!words.empty()) control_.say(words);
-    control_.finish(fanout_.exit_code(), [this] {
-      drained_ = true;
-      leave_when_over();
-    });
     std::vector<bool> ended;
     for (const NodeResult& result : fanout_.results())
       ended.push_back(result.kind == NodeResult::Kind::exited);
@@ -193,7 +199,7 @@ class Exec {
   }
 
   void say(const std::string& lines) {
-    if (!left_) control_.say(lines);
+    control_.say(lines);
     output_.say(lines);
   }
   [[nodiscard]] JobControl::Hooks control_hooks() {
@@ -202,7 +208,7 @@ class Exec {
             .set_grace = [this](auto grace) { fanout_.set_grace(grace); },
             .signal =
                 [this](int signo) {
-                  feed(SignalReceived{signo, true});
+                  take_signal({signo, true});
                 },
             .forward =
                 [this](int signo) {
@@ -214,8 +220,10 @@ class Exec {
                   return request_.output.prefixed ? name(piece.rank) + ": " : std::string();
                 }};
   }
-  void leave_when_over() {
-    if (written_ && drained_) io_.stop();
+  /// Reports the end to clients after all output is written, as a job does.
+  void all_written() {
+    if (std::exchange(written_, true)) return;
+    control_.finish(fanout_.exit_code(), [this] { io_.stop(); });
   }
   void lose_output(const std::string& why) {
     if (!why.empty()) say("dslaunch: standard output cannot be written: " + why);
@@ -254,9 +262,7 @@ class Exec {
   std::optional<ExecInput> input_;
   JobControl control_;
   bool left_ = false;
-  // After the end: all output is written, and the clients of the private socket have received it.
-  bool written_ = false;
-  bool drained_ = false;
+  bool written_ = false;  // after the end: all output is written, clients are notified
 };
 
 }  // namespace

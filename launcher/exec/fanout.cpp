@@ -22,6 +22,8 @@ Fanout::Fanout(std::vector<std::string> names, ExecPolicy policy)
 std::vector<Action> Fanout::on(const Event& event, Clock::time_point now) {
   if (finished_) {
     output_gone_ |= std::holds_alternative<OutputClosed>(event);  // noticed after the end
+    const auto* signal = std::get_if<SignalReceived>(&event);     // drops unread output
+    if (signal != nullptr && signo_ == 0) signo_ = signal->signo;
     return {};
   }
   now_ = now;
@@ -97,6 +99,7 @@ void Fanout::set_result(int node, NodeResult result) {
 int Fanout::exit_code() const {
   if (signo_ != 0) return 128 + signo_;
   if (output_gone_) return 128 + SIGPIPE;
+  if (input_failed_) return 1;
   if (first_failure_) return code_of(results_[static_cast<std::size_t>(*first_failure_)]);
   int largest = 0;
   if (policy_.largest_code)

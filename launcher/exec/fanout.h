@@ -31,8 +31,10 @@ struct CommandEnded {
   int node = 0;
   RankEnd end{};
 };
-using Event = std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDone, AgentLost,
-                           CommandEnded, SignalReceived, Continued, OutputHeld, OutputClosed, Tick>;
+struct InputFailed {};  // standard input cannot be read or kept
+using Event =
+    std::variant<Start, AgentGreeted, AgentReady, AgentHeard, AgentDone, AgentLost, CommandEnded,
+                 SignalReceived, Continued, OutputHeld, OutputClosed, InputFailed, Tick>;
 
 struct StartCommand {
   int node = 0;
@@ -63,9 +65,9 @@ class Fanout {
   /// Returns whether a signal, -k or closed output stops all nodes; slow readers are then given up.
   [[nodiscard]] bool stopping() const { return stopping_; }
   [[nodiscard]] const std::vector<NodeResult>& results() const { return results_; }
-  /// Returns "starting", "running" or "stopping".
+  /// Returns "starting", "running", "stopping" or "finished".
   [[nodiscard]] std::string_view phase_name() const {
-    return stopping_ ? "stopping" : started_ ? "running" : "starting";
+    return finished_ ? "finished" : stopping_ ? "stopping" : started_ ? "running" : "starting";
   }
   /// Returns the number of nodes that have not ended.
   [[nodiscard]] int nodes_left() const { return fleet_.left() + fleet_.size() - next_; }
@@ -91,6 +93,7 @@ class Fanout {
   void handle(const SignalReceived& event);
   void handle(const Continued&) { fleet_.resume(); }
   void handle(const OutputClosed&) { output_gone_ = ends_ = true; }
+  void handle(const InputFailed&) { input_failed_ = ends_ = true; }
 
   void take(const Fleet::News& news);
   void node_lost(const Fleet::News& news);
@@ -127,6 +130,7 @@ class Fanout {
   bool started_ = false;  // a command has started
   bool stopping_ = false;
   bool output_gone_ = false;
+  bool input_failed_ = false;
   bool finished_ = false;
   int signo_ = 0;  // the signal that stopped the command
   StopSignals signals_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,7 +116,8 @@ class InputStore {
   }
   /// Allows the store to drop all bytes before `position`.
   void forget(std::uint64_t position) {
-    if (file_ || position <= begin_) return;
+    if (position <= begin_) return;
+    if (file_) return forget_in_file(position - begin_);
     const auto count = std::min<std::uint64_t>(position - begin_, bytes_.size());
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(count));
     begin_ += count;
@@ -138,6 +140,12 @@ class InputStore {
     return bytes;
   }
   [[nodiscard]] bool on_disk() const { return static_cast<bool>(file_); }
+  /// Returns the number of bytes that the file takes on its disk.
+  [[nodiscard]] std::uint64_t disk_bytes() const {
+    struct stat known {};
+    return ::fstat(file_.get(), &known) == 0 ? static_cast<std::uint64_t>(known.st_blocks) * 512
+                                             : 0;
+  }
 
  private:
   static std::string temporary_folder() {
@@ -145,9 +153,8 @@ class InputStore {
     return folder == nullptr || *folder == '\0' ? "/tmp" : folder;
   }
   [[noreturn]] static void fail() {
-    throw_errno(
-        "cannot keep standard input in " + temporary_folder(), errno,
-        "nodes that wait for their turn (-f) get what came before: TMPDIR names another folder");
+    throw_errno("cannot keep standard input in " + temporary_folder(), errno,
+                "nodes that start later (-f) need it; set TMPDIR to a folder with enough space");
   }
   void move_to_disk() {
     std::string name = temporary_folder() + "/dslaunch-stdin-XXXXXX";
@@ -156,6 +163,15 @@ class InputStore {
     ::unlink(name.c_str());
     write(bytes_);
     bytes_ = {};
+  }
+  /// Frees the space of all bytes before `offset`, at most once per kInMemory bytes. A file system
+  /// that cannot do that keeps them.
+  void forget_in_file(std::uint64_t offset) {
+    if (offset < freed_ + kInMemory) return;
+    const auto count = static_cast<off_t>(offset - freed_);
+    ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(freed_),
+                count);
+    freed_ = offset;
   }
   void write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
@@ -171,6 +187,7 @@ class InputStore {
   std::vector<std::byte> bytes_;  // from begin_ on; empty once the file exists
   std::uint64_t begin_ = 0;
   std::uint64_t file_size_ = 0;  // the file begins at begin_
+  std::uint64_t freed_ = 0;      // of the file, from its beginning
   UniqueFd file_;
 };
 

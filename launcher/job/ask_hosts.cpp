@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <csignal>
 #include <map>
@@ -11,6 +12,7 @@
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/bad_hosts.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_facts.h"
 
 namespace ds::launcher {
@@ -20,11 +22,12 @@ namespace {
 class Questions {
  public:
   Questions(asio::io_context& io, const std::vector<Host>& hosts,
-            const std::vector<NodeRoute>& routes, std::chrono::milliseconds limit)
+            const std::vector<NodeRoute>& routes, const AskLimits& limits)
       : io_(io),
         hosts_(hosts),
         routes_(routes),
-        fleet_({.node_timeout = {}, .start_timeout = limit}),
+        limits_(limits),
+        fleet_({.node_timeout = {}, .start_timeout = limits.start_timeout}),
         links_(io, {.on_heard = [](int) {},
                     .on_message = [this](int agent, Message& message) { take(agent, message); },
                     .on_lost = [this](const AgentLost& lost) { feed(lost); },
@@ -32,7 +35,7 @@ class Questions {
         timer_(io, [this] { feed(Tick{}); }),
         hellos_(hosts.size()) {}
 
-  std::vector<Hello> answers() {
+  std::vector<std::optional<Hello>> answers() {
     fleet_.set_now(Clock::now());
     for (std::size_t host = 0; host < hosts_.size(); ++host)
       fleet_.dial(fleet_.add(static_cast<int>(host)));
@@ -43,10 +46,14 @@ class Questions {
     io_.restart();
     std::vector<BadHost> bad;
     for (const auto& [host, why] : bad_) bad.push_back(why);
-    if (!bad.empty())
+    if (expired_)
+      throw Error(ErrorKind::deadline, fmt::format("the deadline of {} has passed: {}",
+                                                   span_text(*limits_.timeout), missing_text()));
+    if (bad.size() > static_cast<std::size_t>(limits_.spares))
       throw Error(ErrorKind::unreachable,
                   fmt::format("{} of {} hosts with slots=auto cannot be asked what they have:\n{}",
                               bad.size(), hosts_.size(), bad_hosts_table(bad, "  ")));
+    for (const BadHost& host : bad) limits_.say(bad_host_line(host) + "; it becomes a spare host");
     return std::move(hellos_);
   }
 
@@ -77,9 +84,27 @@ class Questions {
         bad_[news.agent] = {name, loss_stage(news), loss_reason(news, name)};
     }
     for (const FleetAction& action : fleet_.take_actions()) perform(action);
-    if (fleet_.left() > 0) return timer_.arm(fleet_.wake_at());
+    look_at_clock();
+    if (fleet_.left() > 0 && !expired_)
+      return timer_.arm(std::min({fleet_.wake_at(), deadline_at_, say_at_}));
     timer_.cancel();
     asio::post(io_, [this] { io_.stop(); });  // after the channels are gone
+  }
+
+  void look_at_clock() {
+    const Clock::time_point now = Clock::now();
+    expired_ = fleet_.left() > 0 && now >= deadline_at_;
+    if (now < say_at_ || fleet_.left() == 0 || expired_) return;
+    limits_.say(missing_text());
+    say_at_ = now + (say_after_ *= 2);
+  }
+  [[nodiscard]] std::string missing_text() const {
+    std::vector<std::string> names;
+    for (std::size_t host = 0; host < hosts_.size(); ++host)
+      if (!hellos_[host] && !bad_.contains(static_cast<int>(host)))
+        names.push_back(hosts_[host].name);
+    return fmt::format("still waiting for {} of {} hosts with slots=auto: {}", names.size(),
+                       hosts_.size(), fold_names(names));
   }
 
   void perform(const FleetAction& action) {
@@ -94,20 +119,26 @@ class Questions {
   asio::io_context& io_;
   const std::vector<Host>& hosts_;
   const std::vector<NodeRoute>& routes_;
+  AskLimits limits_;
   Fleet fleet_;
   AgentLinks links_;
   WakeTimer timer_;
-  std::vector<Hello> hellos_;
-  std::map<int, BadHost> bad_;  // by host
+  std::vector<std::optional<Hello>> hellos_;
+  std::map<int, BadHost> bad_;         // by host
+  std::chrono::seconds say_after_{5};  // as JobState::kSayMissingAfter
+  Clock::time_point say_at_ = Clock::now() + say_after_;
+  Clock::time_point deadline_at_ =
+      limits_.timeout ? Clock::now() + *limits_.timeout : Clock::time_point::max();
+  bool expired_ = false;
 };
 
 }  // namespace
 
-std::vector<Hello> ask_hosts(asio::io_context& io, const std::vector<Host>& hosts,
-                             const std::vector<NodeRoute>& routes,
-                             std::chrono::milliseconds limit) {
+std::vector<std::optional<Hello>> ask_hosts(asio::io_context& io, const std::vector<Host>& hosts,
+                                            const std::vector<NodeRoute>& routes,
+                                            const AskLimits& limits) {
   std::signal(SIGPIPE, SIG_IGN);
-  return Questions(io, hosts, routes, limit).answers();
+  return Questions(io, hosts, routes, limits).answers();
 }
 
 }  // namespace ds::launcher

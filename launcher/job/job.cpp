@@ -60,8 +60,10 @@ Job::Job(asio::io_context& io, JobRequest request)
               {.on_credit = [this](int agent, const Credit& credit) { links_.send(agent, credit); },
                .on_closed = [this](std::string reason) { feed(OutputClosed{std::move(reason)}); },
                .on_written = [this] { all_written(); }}),
-      input_(io, request_.logs.input, request_.in_fd,
-             [this](int agent, const Stdin& input) { links_.send(agent, input); }),
+      input_(
+          io, request_.logs.input, request_.in_fd,
+          [this](int agent, const Stdin& input) { links_.send(agent, input); },
+          [this](int error) { feed(InputFailed{std::generic_category().message(error)}); }),
       master_(io,
               {.send = [this](int agent, const Probe& probe) { links_.send(agent, probe); },
                .on_found = [this] { feed(MasterFound{}); },
@@ -72,7 +74,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .set_grace = [this](auto grace) { state_.set_grace(grace); },
                 .signal =
                     [this](int signo) {
-                      feed(SignalReceived{signo, true});
+                      take_signal({signo, true});
                     },
                 .forward = [this](int signo) { send_to_busy(Signal{signo}); },
                 .prefix =
@@ -101,7 +103,7 @@ int Job::run() {
   std::signal(SIGTTOU, SIG_IGN);  // writing must not stop a job started with `&`
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
-  if (request_.on_begin) request_.on_begin([this](int signo) { feed(SignalReceived{signo}); });
+  if (request_.on_begin) request_.on_begin([this](int signo) { take_signal({signo}); });
   feed(Start{});
   io_.run();
   DS_ASSERT(code_);
@@ -123,10 +125,23 @@ void Job::wait_for_signal() {
     if (signo == SIGWINCH) return send_window();
     const bool ends = signo == SIGHUP || signo == SIGINT || signo == SIGTERM;
     if (ends && request_.heeds_signal && !request_.heeds_signal()) return;
-    const bool leaves = ends && state_.only_writes();  // only unread output is left: drop it
-    feed(SignalReceived{signo});
-    if (leaves) io_.stop();
+    take_signal({signo});
   }));
+}
+
+/// Handles a signal to the launcher, also once only unread output is left: that is then dropped.
+void Job::take_signal(const SignalReceived& signal) {
+  const bool only_writes = state_.only_writes();
+  if (only_writes && signal.signo == SIGTSTP)
+    return asio::post(io_, [] { ::kill(::getpid(), SIGSTOP); });
+  const bool failed = code_.has_value();
+  feed(signal);
+  const bool ends = signal.signo == SIGHUP || signal.signo == SIGINT || signal.signo == SIGTERM;
+  if (!only_writes || !ends) return;
+  if (written_) return io_.stop();  // only clients of the private socket are left
+  if (failed) perform(Say{std::string(kOutputDropped)});
+  output_.leave_slow_reader();
+  asio::post(io_, life_.guard([this] { all_written(); }));
 }
 
 void Job::on_message(int agent, Message& message) {

@@ -17,9 +17,15 @@ namespace ds::launcher {
 class JobInput {
  public:
   using Send = std::function<void(int agent, const Stdin&)>;
+  /// Called once if reading fails; the ranks then get no end of the input.
+  using OnFailed = std::function<void(int error)>;
 
-  JobInput(asio::io_context& io, const StdinChoice& choice, int fd, Send send)
-      : io_(io), choice_(choice), fd_(fd), send_(std::move(send)) {}
+  JobInput(asio::io_context& io, const StdinChoice& choice, int fd, Send send, OnFailed on_failed)
+      : io_(io),
+        choice_(choice),
+        fd_(fd),
+        send_(std::move(send)),
+        on_failed_(std::move(on_failed)) {}
 
   /// Starts an epoch. `agents` by node; `node` is the chosen rank's.
   /// Order:   after the Go frames. Input that ranks of the previous epoch have not read is lost;
@@ -31,8 +37,11 @@ class JobInput {
     window_.start(agents_);
     if (ended_) return pass({}, true);
     if (!reader_) {
-      reader_ = std::make_unique<InputReader>(fd_, [this](std::vector<std::byte> bytes, bool last) {
-        asio::post(io_, life_.guard([this, bytes = std::move(bytes), last] { pass(bytes, last); }));
+      reader_ = std::make_unique<InputReader>(fd_, [this](auto bytes, bool last, int error) {
+        asio::post(io_, life_.guard([this, bytes = std::move(bytes), last, error] {
+          if (error != 0) return on_failed_(error);
+          pass(bytes, last);
+        }));
       });
     }
     allow();
@@ -59,6 +68,7 @@ class JobInput {
   StdinChoice choice_;
   int fd_;
   Send send_;
+  OnFailed on_failed_;
   std::vector<int> agents_;  // that receive input
   InputWindow window_;
   Life life_;

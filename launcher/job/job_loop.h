@@ -46,6 +46,7 @@ class Job {
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
   void wait_for_signal();
+  void take_signal(const SignalReceived& signal);
   void arm_timer() {
     if (state_.only_writes()) return timer_.cancel();
     timer_.arm(state_.wake_at());

@@ -36,11 +36,14 @@ struct RankExited {
   RankEnd end{};
   ExitTime time{};
 };
+struct InputFailed {  // standard input cannot be read
+  std::string reason{};
+};
 struct OutputWritten {};  // after FlushOutput: all is written or abandoned
-using Event =
-    std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                 AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
-                 SignalReceived, Continued, OutputHeld, OutputClosed, OutputWritten, Tick>;
+using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
+                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
+                           SignalReceived, Continued, OutputHeld, OutputClosed, InputFailed,
+                           OutputWritten, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -98,7 +101,7 @@ class JobState {
   /// Returns a name for people: starting, running, restarting, stopping, finished.
   [[nodiscard]] std::string_view phase_name() const {
     constexpr std::string_view kNames[] = {"starting", "running",  "restarting",
-                                           "stopping", "stopping", "finished"};  // by Phase
+                                           "stopping", "finished", "finished"};  // by Phase
     return kNames[static_cast<std::size_t>(phase_)];
   }
   /// Returns the number of ranks of this epoch that have not ended.
@@ -166,6 +169,9 @@ class JobState {
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
   void handle(const OutputClosed& event);
+  void handle(const InputFailed& event) {
+    if (phase_ < Phase::stopping) wanted_ = {.kind = Cause::Kind::input, .reason = event.reason};
+  }
   void handle(const OutputWritten&) {
     if (phase_ == Phase::writing) conclude();
   }

@@ -166,6 +166,8 @@ void JobState::handle(const SignalReceived& event) {
   } else if (event.signo == SIGTSTP) {
     fleet_.suspend();
   } else if (phase_ == Phase::writing) {
+    mark_failure(
+        {.kind = Cause::Kind::signal, .signo = event.signo, .reason = std::string(kOutputDropped)});
     conclude();
   } else if (signals_.counts(event.signo, now_, event.asked)) {
     signo_ = event.signo;

@@ -101,6 +101,8 @@ int exit_code(const Cause& cause) {
     case Cause::Kind::deadline:
     case Cause::Kind::skew:
       return contract::kExitDeadline;
+    case Cause::Kind::input:
+      return 1;
   }
   return contract::kExitBug;
 }
@@ -127,6 +129,8 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
                          cause.running.size(), count_of(placement.world_size(), "rank"),
                          cause.running.size() == 1 ? "was" : "were", span_text(cause.span),
                          ranks_by_node(placement, cause.running));
+    case Cause::Kind::input:
+      return "cannot read standard input: " + cause.reason;
   }
   return {};
 }

@@ -47,17 +47,17 @@ struct BadNode {
 
 /// Why a job was stopped before all its ranks had exited with 0.
 struct Cause {
-  enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew };
+  enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew, input };
   Kind kind = Kind::none;
-  int rank = 0;                // of Kind::rank
-  int node = 0;                // of Kind::rank and Kind::node
-  RankEnd end{};               // of Kind::rank
-  ExitTime time{};             // of Kind::rank; of Kind::node: when it was last heard
-  int signo = 0;               // of Kind::signal
-  std::string reason{};        // of Kind::node and Kind::unreachable; of Kind::deadline and
-                               // Kind::signal, if no rank began; of Kind::output, if it is not
-                               // merely closed
-  std::vector<int> running{};  // of Kind::deadline and Kind::skew: ranks still running
+  int rank = 0;                      // of Kind::rank
+  int node = 0;                      // of Kind::rank and Kind::node
+  RankEnd end{};                     // of Kind::rank
+  ExitTime time{};                   // of Kind::rank; of Kind::node: when it was last heard
+  int signo = 0;                     // of Kind::signal
+  std::string reason{};              // of Kind::node and Kind::unreachable; of Kind::deadline and
+                                     // Kind::signal, if no rank began or output is dropped; of
+                                     // Kind::output, if it is not merely closed; of Kind::input
+  std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks still running
   std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
   std::string note{};                // why no restart followed
   std::vector<BadNode> bad{};        // of Kind::unreachable
@@ -98,6 +98,9 @@ struct JobVerdict {
   std::vector<std::string> replaced{};  // "n2 by n5: connection refused"
   std::chrono::milliseconds ran{};      // from its start to its end
 };
+
+/// Said when a signal ends the wait for the reader of the output.
+inline constexpr std::string_view kOutputDropped = "output that was not read is dropped";
 
 /// Returns the exit code of dslaunch.
 int exit_code(const Cause& cause);

@@ -76,8 +76,8 @@ bool is_ordinary_stop(const RankEnd& end) {
 using Json = nlohmann::ordered_json;
 
 // By Cause::Kind.
-constexpr const char* kKindNames[] = {"none",   "rank",   "node",     "unreachable",
-                                      "signal", "output", "deadline", "exit_skew"};
+constexpr const char* kKindNames[] = {"none",   "rank",     "node",      "unreachable", "signal",
+                                      "output", "deadline", "exit_skew", "input"};
 
 double seconds(std::chrono::microseconds span) { return static_cast<double>(span.count()) / 1e6; }
 

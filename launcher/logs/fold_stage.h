@@ -36,9 +36,11 @@ class FoldStage final : public OutputStage {
     if (output.rank == -1) return next_.take(output);
     LineFold& fold = folds_[output.stream - 1U];
     const Clock::time_point at{std::chrono::nanoseconds(output.time)};
-    const auto flags = static_cast<std::uint8_t>(output.flags & ~Output::kLast);
+    const bool last = (output.flags & Output::kLast) != 0;
+    // ended() completes an unfinished last line, so that it is folded too.
+    const auto flags = static_cast<std::uint8_t>(last ? 0 : output.flags);
     fold.add(output.rank, flags, text_of(output), at, Clock::now());
-    if ((output.flags & Output::kLast) != 0) fold.ended(output.rank, at, Clock::now());
+    if (last) fold.ended(output.rank, at, Clock::now());
     next_.push();
   }
   void finish() override {

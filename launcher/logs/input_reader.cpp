@@ -52,14 +52,15 @@ void InputReader::Shared::run() {
       continue;
     }
     const ssize_t got = ::read(fd, bytes.data(), bytes.size());
-    const bool again = got < 0 && (errno == EINTR || errno == EAGAIN);
+    int error = got < 0 ? errno : 0;
     // The terminal has just been given to another job: with signals blocked, read() fails with EIO.
-    if (again || (got < 0 && errno == EIO && is_in_background(fd))) continue;
+    if (error == EINTR || error == EAGAIN || (error == EIO && is_in_background(fd))) continue;
+    if (error == EBADF) error = 0;  // closed, or opened by nohup, which allows only writing
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     lock.lock();  // so on_input is not called once abandoned
     if (abandoned) return;
     allowed -= std::min<std::uint64_t>(allowed, bytes.size());
-    on_input(std::move(bytes), got <= 0);
+    on_input(std::move(bytes), got <= 0, error);
     if (got <= 0) return;
   }
 }

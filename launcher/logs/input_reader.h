@@ -18,7 +18,8 @@ namespace ds::launcher {
 class InputReader {
  public:
   /// Called from the reading thread. `last` is set in the last call, which may have no bytes.
-  using OnInput = std::function<void(std::vector<std::byte> bytes, bool last)>;
+  /// `error`: the errno with which reading failed, in the last call; 0: the input has ended.
+  using OnInput = std::function<void(std::vector<std::byte> bytes, bool last, int error)>;
 
   InputReader(int fd, OnInput on_input);
   /// Does not wait for the thread, since input may never arrive.

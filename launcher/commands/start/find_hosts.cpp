@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 
 #include "engine/base/contract.h"
@@ -81,8 +82,19 @@ std::vector<Host> named_hosts(const Options& options,
   return std::move(list->hosts);
 }
 
+/// Moves hosts whose slots are still unknown to the end, where the spares are. There they count
+/// with the fewest slots of the other hosts.
+void make_spares_of_unknown(std::vector<Host>& hosts) {
+  const auto unknown = std::ranges::stable_partition(hosts, std::not_fn(has_auto_slots));
+  int slots = kMaxSlots;
+  for (const Host& host : std::ranges::subrange(hosts.begin(), unknown.begin()))
+    slots = std::min(slots, host.slots);
+  for (Host& host : unknown) host.slots = slots;
+}
+
 /// Sets the slots of hosts with kAutoSlots: reads this machine's facts, asks the other hosts.
-void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
+void find_auto_slots(std::vector<Host>& hosts, const Options& options,
+                     const std::function<void(const std::string&)>& say) {
   const ReachOptions& reach = options.reach;
   std::vector<Host> unknown;
   std::ranges::copy_if(hosts, std::back_inserter(unknown), has_auto_slots);
@@ -97,17 +109,24 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options) {
     ways.push_back(routes.by_host[i]);
   }
   if (in_pod() || options.pods.k8s) await_hosts(others, reach, options.pods.wait);
-  std::vector<Hello> hellos;
-  if (!others.empty()) hellos = ask_hosts(io, others, ways, start_timeout(reach));
+  std::vector<std::optional<Hello>> hellos;
+  if (!others.empty())
+    hellos = ask_hosts(io, others, ways,
+                       {.start_timeout = start_timeout(reach),
+                        .timeout = options.failure.timeout,
+                        .spares = options.failure.spares,
+                        .say = say});
   auto route = routes.by_host.begin();
   auto hello = hellos.begin();
   for (Host& host : hosts) {
     if (!has_auto_slots(host)) continue;
-    const Hello facts = (route++)->local ? describe_node() : *hello++;
+    const std::optional<Hello> facts = (route++)->local ? describe_node() : *hello++;
+    if (!facts) continue;
     // A pod has as many cores as one rank needs, so the number of cores does not give the ranks.
-    host.slots = options.pods.k8s && facts.devices.empty() ? 1 : auto_slots(facts);
+    host.slots = options.pods.k8s && facts->devices.empty() ? 1 : auto_slots(*facts);
     if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
   }
+  make_spares_of_unknown(hosts);
 }
 
 }  // namespace
@@ -135,7 +154,7 @@ std::vector<Host> find_hosts(const Options& options,
   const bool says_itself =
       options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
   if (says_itself && std::ranges::any_of(hosts, has_auto_slots)) return hosts;
-  find_auto_slots(hosts, options);
+  find_auto_slots(hosts, options, say);
   return select_slots(std::move(hosts), selection);
 }
 

@@ -31,6 +31,11 @@ out_is 0 "-n"
 echo 127.0.2.1 | fed - -N -- wc -c
 out_is 0 "a list of hosts took the input"
 
+fed "$hosts" -- 'cat; echo end' </tmp
+expect 1 "an input that cannot be read"
+[ ! -s out ] || die "an input that cannot be read has no end"
+[ "$(head -n 1 err)" = "dslaunch: cannot read standard input: Is a directory" ] || die "why it cannot be read"
+
 # More than fits under way, whatever else happens: nodes that are not reached, that end, that begin late.
 head -c 3000000 /dev/urandom >data
 sum=$(sha256sum <data | cut -c1-64)
@@ -43,6 +48,10 @@ cat data | fed "$hosts" -- 'if [ %n = 1 ]; then exec <&-; sleep 1; else sha256su
 sums_are 2 "a command that closes it"
 cat data | fed "$hosts" -f 1 -- sha256sum
 sums_are 3 "one node after the other"
+cat data | TMPDIR=/nonexistent fed "$hosts" -f 1 -- sha256sum
+expect 1 "nowhere to keep the input"
+grep -q '^dslaunch: cannot keep standard input in /nonexistent: No such file or directory$' err &&
+  grep -qF '127.0.2.[2-3] (2): not started' err || die "nowhere to keep the input: reason and results"
 cat data | fed "$hosts" -- '[ %n != 1 ] || sleep 0.5; sha256sum'
 sums_are 3 "a slow reader"
 cat data | fed "$hosts" -- '[ %n != 1 ] || kill -9 $$; sha256sum'

@@ -115,6 +115,22 @@ want_status 0
 [2] node3
 [3] node3" ] || fail "not on node1 and node3"
 want '^dslaunch: node3 takes the place of node2 \(node2: ' err
+
+case="a dead host with slots=auto"
+printf 'node%s slots=auto max-slots=1\n' 1 2 3 > "$dir/auto"
+dslaunch --hostfile "$dir/auto" --spares 1 --connect-timeout 1s -- sh -c 'hostname'
+status=$?
+want_status 0
+[ "$(sort "$dir/out")" = "[0] node1
+[1] node3" ] || fail "not on node1 and node3"
+want '^dslaunch: node2: .*; it becomes a spare host$' err
+dslaunch --hostfile "$dir/auto" --connect-timeout 1s -- sh -c 'hostname'
+status=$?
+want_status 69
+dslaunch --hostfile "$dir/auto" --timeout 1s -- sh -c 'hostname'
+status=$?
+want_status 124
+want 'the deadline of 1 s has passed: still waiting for 1 of 3 hosts with slots=auto: node2$' err
 ip -n "$head_ns" link set leg2 up
 want_nothing_on 1 2 3
 

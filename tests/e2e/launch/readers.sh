@@ -61,6 +61,22 @@ expect 130 "interrupt under a flood"
 grep -q "^dslaunch: interrupted; 2 ranks stopped" err || die "a flood that nobody reads hides how the job ended"
 exec 3<&-
 wait_for nothing_left
+# A signal while the output of a finished job is unread drops that output, and says so. Ctrl-Z stops the launcher.
+for words in "-n 2 --grace 1s -- sh -c 'seq 1 200000'" "exec -w localhost -- seq 1 400000"; do
+  eval 'setsid "$dslaunch" '"$words"' >pipe 2>err </dev/null &'
+  launcher=$!
+  exec 3<pipe
+  is_finished() { "$dslaunch" ps | grep -q ' finished '; }
+  wait_for is_finished
+  kill -TSTP "$launcher"
+  wait_for is_stopped "$launcher"
+  kill -CONT "$launcher"
+  "$dslaunch" kill "$("$dslaunch" ps --ids)" || die "kill of a finished job: $words"
+  finish
+  expect 143 "TERM while output is unread: $words"
+  grep -q 'output that was not read is dropped$' err || die "dropped output is not told: $words"
+  exec 3<&-
+done
 # A rank that fails under a flood of others ends the job too.
 rm -f flood.*
 (sleep 1.5; cat) <pipe >/dev/null &
@@ -92,6 +108,10 @@ yes | "$dslaunch" -n 2 --stdin 0 -- bash -c '[ $RANK = 1 ] || head -n 2; echo "e
 [1] end 1" ] || die "rest of input"
 run -n 2 --stdin 2 -- true
 expect 64 "standard input of a rank that is not"
+"$dslaunch" -n 2 --stdin all -- sh -c 'cat; echo end' >out 2>err </tmp
+rc=$?
+expect 1 "standard input that cannot be read"
+last_line_is "dslaunch: cannot read standard input: Is a directory; 2 ranks stopped"
 # A rank asks, and is answered.
 mkfifo answers
 "$dslaunch" --stdin 0 -- bash -c 'read -r -p "name? " name 2>&1; printf "name? "; read -r name; echo "hello $name"' <answers >out 2>err &

@@ -289,6 +289,7 @@ TEST_CASE("what its clients see: the phase, who is left, who can be sent a signa
   exec.ended(0, 0);
   CHECK(exec.state.nodes_left() == 1);
   CHECK(exec.state.phase_name() == "running");
+  exec.on(AgentGreeted{1}), exec.on(AgentReady{1});
   exec.on(SignalReceived{SIGTERM});
   CHECK(exec.state.phase_name() == "stopping");
 }
@@ -316,4 +317,22 @@ TEST_CASE("two TERMs within 2 s, or one key that is delivered twice, are one req
   CHECK(exec.on(SignalReceived{SIGTERM}, 200ms) == "stop 0 5000");
   CHECK(exec.on(SignalReceived{SIGTERM}, 201ms).empty());
   CHECK(exec.on(SignalReceived{SIGTERM}, 2200ms) == "kill 0");
+}
+
+TEST_CASE("standard input that fails stops all nodes with code 1") {
+  Played exec(2);
+  exec.start(2);
+  CHECK(exec.on(InputFailed{}) == "stop 0 5000, stop 1 5000");
+  exec.ended(0, 143);
+  CHECK(exec.ended(1, 143) == "close 1, leave");
+  CHECK(exec.state.exit_code() == 1);
+}
+
+TEST_CASE("a signal after the end drops unread output and gives its code") {
+  Played exec(1);
+  exec.start(1);
+  exec.ended(0, 0);
+  CHECK(exec.state.phase_name() == "finished");
+  CHECK(exec.on(SignalReceived{SIGTERM}).empty());
+  CHECK(exec.state.exit_code() == 143);
 }

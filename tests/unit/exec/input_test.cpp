@@ -122,4 +122,9 @@ TEST_CASE("what is kept moves to a file when it is more than memory shall hold")
   CHECK(got(store, 4, 3) == "efx");
   CHECK(got(store, 6 + 2 * block.size(), 3) == "end");
   CHECK(got(store, 2, 0).empty());
+
+  const std::uint64_t before = store.disk_bytes();
+  store.forget(2 + 2 * block.size());
+  CHECK(store.disk_bytes() + InputStore::kInMemory / 2 < before);
+  CHECK(got(store, 6 + 2 * block.size(), 3) == "end");
 }

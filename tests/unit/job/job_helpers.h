@@ -49,6 +49,8 @@ inline std::string text_of(const Cause& cause) {
       return fmt::format("deadline of {}", fmt::join(cause.running, ","));
     case Cause::Kind::skew:
       return fmt::format("skew of {}", fmt::join(cause.running, ","));
+    case Cause::Kind::input:
+      return "input " + cause.reason;
   }
   return {};
 }

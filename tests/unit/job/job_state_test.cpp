@@ -202,11 +202,23 @@ TEST_CASE("output that turns out to be lost after all ranks ended well is the ve
   CHECK(after.on(OutputWritten{}, kT0).empty());
 }
 
-TEST_CASE("a signal while only unread output holds a job that ended well leaves it so") {
+TEST_CASE("a signal while only unread output holds a job that ended well gives its code") {
   JobState job = started_job(1, 1);
   job.on(exited(0, 0), kT0);
   job.on(AgentDone{0}, kT0);
-  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "finish 0, well");
+  CHECK(job.phase_name() == "finished");
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "finish 130, signal 2");
+  CHECK(headline({.placement = job.placement(), .cause = job.cause()}) ==
+        "interrupted: output that was not read is dropped");
+}
+
+TEST_CASE("standard input that cannot be read ends the job with 1, and no restart follows") {
+  JobState job = started_job(1, 1, {.max_restarts = 1});
+  CHECK(text_of(job.on(InputFailed{"EIO"}, kT0)) == "stop 0 10000");
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(text_of(job.on(AgentDone{0}, kT0)) == "close 0, finish 1, input EIO, 1 after it");
+  CHECK(headline({.placement = job.placement(), .cause = job.cause()}) ==
+        "cannot read standard input: EIO");
 }
 
 TEST_CASE("ranks that left something behind do not hold the job for ever") {

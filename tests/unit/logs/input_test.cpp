@@ -1,11 +1,15 @@
 // Tests of standard input: the window of the slowest agent, and a reader that reads what is
 // allowed.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 #include "engine/base/unique_fd.h"
 #include "launcher/logs/input_reader.h"
@@ -42,7 +46,8 @@ TEST_CASE("a reader takes what it may, and tells the end") {
   std::condition_variable came;
   std::string text;
   bool ended = false;
-  InputReader reader(read.get(), [&](std::vector<std::byte> bytes, bool last) {
+  InputReader reader(read.get(), [&](std::vector<std::byte> bytes, bool last, int error) {
+    CHECK(error == 0);
     const std::lock_guard lock(mutex);
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     ended = last;
@@ -59,4 +64,19 @@ TEST_CASE("a reader takes what it may, and tells the end") {
   lock.lock();
   came.wait(lock, [&] { return ended; });
   CHECK(text == "abcdef");
+}
+
+TEST_CASE("a read error is not the end of the input, but a descriptor without reading is") {
+  for (const auto& [path, flags, expected] :
+       {std::tuple{"/tmp", O_RDONLY, EISDIR}, std::tuple{"/dev/null", O_WRONLY, 0}}) {
+    const ds::UniqueFd fd(::open(path, flags));
+    REQUIRE(fd);
+    std::promise<int> ended;
+    InputReader reader(fd.get(), [&](const std::vector<std::byte>&, bool last, int error) {
+      CHECK(last);
+      ended.set_value(error);
+    });
+    reader.allow(1);
+    CHECK(ended.get_future().get() == expected);
+  }
 }

@@ -221,6 +221,23 @@ TEST_CASE("fold stage: equal lines come out once, with their ranks") {
   CHECK(file.text() == "[0-1] same\nours\n[1] late\n[0] rest\n");
 }
 
+TEST_CASE("fold stage: a last line without a newline is folded too") {
+  FileScreen file;
+  RelayStage relay(2, true, *file.screen);
+  const RankPrefixes prefixes = numbered(2);
+  const LineClock clock;
+  FoldStage fold(prefixes, clock, relay);
+  fold.start({3, 3});
+  for (const int rank : {0, 1}) {
+    fold.take(piece(rank, "line\n"));
+    Output last = piece(rank, "same");
+    last.flags = Output::kPartial | Output::kLast;
+    fold.take(last);
+  }
+  fold.finish();
+  CHECK(file.text() == "[0-1] line\n[0-1] same\n");
+}
+
 TEST_CASE("screen: says why it cannot be written, and is written once nobody waits") {
   const ds::UniqueFd full(::open("/dev/full", O_WRONLY));
   REQUIRE(full);
