@@ -210,7 +210,8 @@ std::string others_text(const JobVerdict& verdict) {
 
 std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words) {
   std::vector<std::string> paragraphs;
-  if (verdict.cause.kind == Cause::Kind::rank) {
+  const bool of_rank = verdict.cause.kind == Cause::Kind::rank;
+  if (of_rank) {
     const int shown = verdict.placement.shown_rank(verdict.cause.rank);
     if (words.out_of_sight && !words.last_lines.empty())
       paragraphs.push_back(last_lines_text(shown, words.last_lines));
@@ -220,7 +221,7 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
   }
   if (verdict.cause.kind != Cause::Kind::none && verdict.began)
     if (const std::string others = others_text(verdict); !others.empty())
-      paragraphs.push_back("the other ranks: " + others);
+      paragraphs.push_back((of_rank ? "the other ranks: " : "the ranks: ") + others);
   for (const NodeLoss& loss : verdict.losses) paragraphs.push_back(printable(loss_text(loss)));
   for (const int node : verdict.unanswered)
     paragraphs.push_back(

@@ -80,6 +80,13 @@ TEST_CASE("a long story has its details first, and the headline last") {
                    "after 3 restarts"});
 }
 
+TEST_CASE("no rank is another one if the cause is not a rank") {
+  JobVerdict verdict = failed(placement_of(1, 2), 0, exited(0, 0).end);
+  verdict.ranks[1].end = exited(1, 0).end;
+  verdict.cause = {.kind = Cause::Kind::signal, .signo = SIGTERM};
+  CHECK(verdict_paragraphs(verdict, {}).front() == "the ranks: [0-1] exited 0");
+}
+
 TEST_CASE("ranks that ended in many ways are folded, the rarest left out") {
   JobVerdict verdict = failed(placement_of(1, 12), 0, exited(0, 1).end);
   for (int rank = 3; rank < 12; ++rank)
