@@ -33,12 +33,13 @@ int wait_for_agent(Link& link, pid_t agent) {
   StopWatch watch(ProcessRef::of(agent));
   std::optional<Clock::time_point> agent_event;
   std::optional<Clock::time_point> went_on;
-  std::optional<Clock::time_point> next_look;
+  constexpr Clock::time_point kNever = Clock::time_point::max();
+  Clock::time_point next_look = kNever;
   bool resists = false;
   while (true) {
     pollfd signals{link.signals(), POLLIN, 0};
-    const auto rest = next_look ? Deadline(*next_look).remaining() : std::chrono::milliseconds(-1);
-    ::poll(&signals, 1, static_cast<int>(rest.count()));
+    const bool waits = next_look == kNever;
+    ::poll(&signals, 1, waits ? -1 : static_cast<int>(Deadline(next_look).remaining().count()));
     const Link::Seen seen = link.read_signals();
     if (seen.terminate) ::kill(agent, SIGTERM);
     if (seen.resist) link.resist_stops();
@@ -57,11 +58,10 @@ int wait_for_agent(Link& link, pid_t agent) {
       if (pid == agent) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
       if (pid < 0) return 1;
     }
-    if ((event || resists) && !next_look) next_look = now + StopWatch::kPeriod;
-    if (!next_look || now < *next_look) continue;
+    if ((event || resists) && waits) next_look = now + StopWatch::kPeriod;
+    if (now < next_look) continue;
     if (watch.stopped_twice()) return 1;
-    next_look.reset();
-    if (watch.suspects()) next_look = now + StopWatch::kPeriod;
+    next_look = watch.suspects() ? now + StopWatch::kPeriod : kNever;
   }
 }
 
