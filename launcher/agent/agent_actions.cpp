@@ -14,7 +14,7 @@ namespace {
 /// Limit for sending the last frames while the root is silent. A root that is alive but does not
 /// read waits for its own reader.
 constexpr std::chrono::seconds kDrainLimit{10};
-/// The same limit after a loss.
+/// Limit for sending the last frames after the root or a neighbor was lost.
 constexpr std::chrono::milliseconds kBadDrainLimit{500};
 /// Processes that are killed or stopped together are hit within this time.
 constexpr std::chrono::milliseconds kHitSpan{1200};

@@ -50,8 +50,8 @@ int wait_for_agent(Link& link, pid_t agent) {
     const bool event = info.si_pid == agent;  // It was stopped or continued since the last look.
     if (event) agent_event = now;
     if (seen.went_on) went_on = now;
-    // Both were stopped together and went on by themselves (Link::resist_stops): no other process
-    // saw it. A slow machine alone is not taken for that.
+    // Guard and agent were stopped together and went on by themselves (Link::resist_stops): no
+    // other process saw it. A slow machine alone is not taken for that.
     if (agent_event && went_on && std::chrono::abs(*agent_event - *went_on) <= kTogether) return 1;
     int status = 0;
     while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {

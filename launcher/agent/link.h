@@ -18,8 +18,8 @@ inline constexpr int kParentDied = SIGUSR2;
 /// How long a link goes on killing processes that do not die.
 inline constexpr std::chrono::seconds kKillLimit{20};
 
-/// A link that resists stops goes on by itself after this time. Its neighbors notice the stop
-/// earlier.
+/// A link that resists stops goes on by itself after this time. The link's neighbors notice the
+/// stop earlier.
 inline constexpr std::chrono::seconds kStopLimit{2};
 /// Signal from an agent to its guard: resist stops from now on.
 inline constexpr int kResistStops = SIGUSR1;

@@ -39,7 +39,7 @@ NodeTopology read_topology(const std::string& root, const std::vector<int>& allo
 /// Source: cpuset(7), "List format".
 std::vector<int> numbers_of_list(std::string_view text);
 
-/// Returns a Hello with all facts; what cannot be read stays empty. Its GPUs are those that
+/// Returns a Hello with all facts; what cannot be read stays empty. The GPUs are those that
 /// programs may use, by CUDA_VISIBLE_DEVICES, else by the device files of the driver.
 Hello describe_node();
 

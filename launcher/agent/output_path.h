@@ -42,7 +42,7 @@ class AgentChannel {
   void send_output(const Envelope& envelope, const Output& output);
   /// Writes what waits, as far as the system takes it.
   void flush();
-  /// Does the same, unless all that waits may wait longer.
+  /// Calls flush(), unless all that waits may wait longer.
   void flush_due(Clock::time_point now) {
     if (!held_until_ || now >= *held_until_) flush();
   }

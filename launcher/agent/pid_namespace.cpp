@@ -108,10 +108,10 @@ int run_namespace_init(int control, pid_t agent) {
 }
 
 /// Returns 0 or an errno.
-int unshare_namespaces(Isolate wish) {
+int unshare_namespaces(Isolate mode) {
   constexpr int kBoth = CLONE_NEWPID | CLONE_NEWNS;
   if (::unshare(kBoth) == 0) return 0;
-  if (errno != EPERM || wish != Isolate::required) return errno;
+  if (errno != EPERM || mode != Isolate::required) return errno;
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
   if (::unshare(kBoth | CLONE_NEWUSER) != 0) return errno;
@@ -136,13 +136,13 @@ std::optional<int> read_answer(int socket, Deadline deadline) {
 
 }  // namespace
 
-void PidNamespace::enter(Isolate wish) {
-  if (entered() || wish == Isolate::none) return;
+void PidNamespace::enter(Isolate mode) {
+  if (entered() || mode == Isolate::none) return;
   // A user namespace breaks setuid programs and foreign ids, so it is made only if required.
-  if (wish == Isolate::if_free && ::geteuid() != 0) return;
+  if (mode == Isolate::if_free && ::geteuid() != 0) return;
   const UniqueFd own(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
-  const int why = unshare_namespaces(wish);
-  if (why != 0 && wish == Isolate::required) refuse("unshare", why);
+  const int why = unshare_namespaces(mode);
+  if (why != 0 && mode == Isolate::required) refuse("unshare", why);
   if (why != 0) return;
   keep_proc();  // Init mounts another /proc over this one.
   int ends[2] = {-1, -1};
@@ -161,7 +161,7 @@ void PidNamespace::enter(Isolate wish) {
   }
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
-  if (wish == Isolate::required) refuse("/proc", answer.value_or(ETIMEDOUT));
+  if (mode == Isolate::required) refuse("/proc", answer.value_or(ETIMEDOUT));
   // Later children of this process live in its own namespace again.
   if (::setns(own.get(), CLONE_NEWPID) != 0) refuse("setns", errno);
 }

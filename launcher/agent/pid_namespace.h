@@ -23,7 +23,7 @@ class PidNamespace {
   /// too, if nothing less works.
   /// Errors:  Error{system} with Isolate::required if the system refuses; if_free then does
   /// nothing.
-  void enter(Isolate wish);
+  void enter(Isolate mode);
   [[nodiscard]] bool entered() const { return init_ != 0; }
   [[nodiscard]] bool init_stopped() { return init_ != 0 && watch_.stopped_twice(); }
   /// Called for each reaped child. Returns true if it was init, and kill() was not called.

@@ -1,4 +1,5 @@
-// The shim: parent of one rank's main process, and the lowest of the three links.
+// The shim: parent of one rank's main process, and the lowest of the three links. Also starts that
+// process (spawn.cpp).
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // Parser for variable files: a shell's quoting rules, without any expansion. Refuses files that
-// other users could have written.
+// other users could have written. Also rules for names and secret values.
 #include "launcher/cli/env_file.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// Hand-written parts of the manual: what stands before and after the options and subcommands, and
-// notes: facts about options that are too long for their help.
+// Hand-written parts of the manual: the text around the tables of options and subcommands, and
+// notes on options, with facts that are too long for their help.
 #include "launcher/cli/man_page.h"
 
 namespace ds::launcher {

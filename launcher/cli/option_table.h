@@ -1,5 +1,5 @@
-// Option table: one list of options drives the parser, the help, the man page and completion. The
-// functions that parse and store the values of options.
+// Option table: one list of options drives the parser, the help, the man page and completion. Also
+// contains the functions that parse and store the values of options.
 #pragma once
 
 #include <algorithm>

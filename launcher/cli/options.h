@@ -155,7 +155,7 @@ void finish_failure_options(FailureOptions& options, bool trains,
 
 enum class LogLevel { error, warn, info, debug };
 
-/// What is shown, in which form, and what is kept.
+/// Options for output: what is shown, in which form, and what is kept.
 struct LogOptions {
   LogLevel log_level = LogLevel::info;
   LogPolicy policy;  // its folder is as typed

@@ -1,6 +1,6 @@
-// `dslaunch agent` and `dslaunch --k8s --transport join`. The agent on a node: Without arguments it
-// reads frames on standard input; with
-// --join=stdin a step of srun started it; with --join it is a node that joins a job.
+// `dslaunch agent` and `dslaunch --k8s --transport join`: the agent of a node, and the job of pods.
+// An agent without arguments reads frames on standard input. An agent with --join=stdin was started
+// by a step of srun. An agent with --join dials the root of a job.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ JoinKey key_of_job(const PodOptions& pods) {
   return found.key;
 }
 
-/// Returns the setup of a job of pods. Its reports go to `log`.
+/// Returns the setup of a job of pods, which reports to `log`.
 JoinedJobSetup joined_setup(const Options& options, const Peers& peers, TerminationLog& log) {
   JoinedJobSetup setup;
   setup.job = options.pods.job_id.value_or(peers.job);

@@ -1,4 +1,5 @@
-// The subcommands, one file each, and the forms of `dslaunch` without a subcommand.
+// The subcommands, each defined in its own file or with a related one, and the forms of `dslaunch`
+// without a subcommand.
 #pragma once
 
 #include <optional>

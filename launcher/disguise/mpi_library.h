@@ -12,8 +12,8 @@ namespace ds::launcher {
 /// nothing for any other bytes. Pure.
 std::optional<std::string> mpi_library(std::span<const std::byte> file);
 
-/// Does the same for a program that exec would find by this name. Returns nothing if it cannot be
-/// read.
+/// Returns mpi_library() of the program that exec would find by this name. Returns nothing if the
+/// program cannot be read.
 std::optional<std::string> mpi_library_of_program(const std::string& program,
                                                   const std::string& search_path);
 

@@ -17,8 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kGetaddrinfoThreads = 4;
-// Of c-ares, which sends each query twice: a single silent server is given up after 3 s, one of
-// several after 1.5 s.
+// Timeouts of c-ares, which sends each query twice: a single silent server is given up after 3 s,
+// one of several after 1.5 s.
 constexpr auto kTimeout = 1000ms;
 constexpr auto kTimeoutOfSeveral = 500ms;
 /// What the answer to the second query of a name gets once the first one decides: the loss of one

@@ -1,4 +1,4 @@
-// What this folder shares of c-ares: a channel that closes itself, addresses as text, and one
+// Basic uses of c-ares in this folder: a channel that closes itself, addresses as text, and one
 // question to one name server, asked on an Asio event loop.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Parses host lists in the syntax of pdsh and clush (-w, -x, -g, WCOLL). Pure but for the reader.
+// Parses host lists in the syntax of pdsh and clush (-w, -x, -g, WCOLL), and group files of genders
+// and clustershell. Pure, except that a caller's reader gets the files.
 #pragma once
 
 #include <cstddef>

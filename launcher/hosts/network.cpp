@@ -1,4 +1,4 @@
-// Comparison of numeric addresses as 128-bit values.
+// Parsers of addresses, networks and interfaces; compares addresses as 128-bit values.
 #include "launcher/hosts/network.h"
 
 #include <arpa/inet.h>

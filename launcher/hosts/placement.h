@@ -12,15 +12,15 @@
 
 namespace ds::launcher {
 
-/// Place in the job. Its agent may change between epochs; its node rank does not.
+/// A node's place in the job. The agent of a node may change between epochs, but not its node rank.
 struct Node {
   Host host;
   int node_rank = 0;
   std::vector<int> ranks{};  // by local rank, LOCAL_WORLD_SIZE in all; never empty
 };
 
-/// One program of the job; most jobs have one, mpirun's ` : ` form has several. Its ranks are
-/// consecutive.
+/// One program of the job; most jobs have one, mpirun's ` : ` form has several. The ranks of
+/// a program are consecutive.
 struct Group {
   std::string name = "default";  // ROLE_NAME
   int first_rank = 0;

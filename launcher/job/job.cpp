@@ -1,4 +1,5 @@
-// Turns messages of agents, timers and signals into events for JobState.
+// Turns messages of agents, timers and signals into events for JobState. Also follows a
+// training job by its output.
 #include "launcher/job/job.h"
 
 #include <algorithm>

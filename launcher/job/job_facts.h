@@ -1,4 +1,5 @@
-// Facts that a job needs about this machine, its terminal, its nodes and its files.
+// Facts that a job needs about this machine, its terminal, its nodes and its files. Also creates
+// ids and secrets of jobs, and log folders.
 #pragma once
 
 #include <cstdint>

@@ -114,8 +114,8 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
   }
   Place& place = found->second;
   if (place.connection && is_silent(place)) {
-    // Its agent was given up, and nothing would reach the node. Such a node dials again when it
-    // can.
+    // The agent of this place was given up, and nothing would reach the node. Such a node dials
+    // again when it can.
     by_connection_.erase(place.connection.get());
     place.connection->abandon();
     place.connection.reset();

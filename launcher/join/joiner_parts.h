@@ -1,4 +1,4 @@
-// What a joiner uses: the agent that it runs, and one attempt to reach the root.
+// Parts of a joiner: the agent that it runs, and one attempt to reach the root.
 #pragma once
 
 #include <fmt/format.h>

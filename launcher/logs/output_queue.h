@@ -58,11 +58,11 @@ class OutputQueue {
   OutputQueue(const OutputQueue&) = delete;
   OutputQueue& operator=(const OutputQueue&) = delete;
 
-  /// Takes the contents of `buffer` and leaves it empty. Both streams are written in the order of
-  /// these calls.
+  /// Takes the contents of `buffer` and leaves it empty. The two streams are written in the order
+  /// of these calls.
   void push(int stream, OutputBuffer& buffer);
   [[nodiscard]] std::size_t queued() const;
-  /// Returns the errno with which writing failed, or 0. What is pushed after a failure is dropped.
+  /// Returns the errno with which writing failed, or 0. Later output is dropped.
   [[nodiscard]] int broken(int stream) const;
 
  private:

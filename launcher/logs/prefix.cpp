@@ -133,7 +133,7 @@ std::string time_text(std::chrono::system_clock::time_point time) {
 }
 
 std::string coloured(std::string_view prefix, int rank) {
-  // Not red, which means an error.
+  // Red is left out, because it means an error.
   constexpr std::array<int, 6> kColours = {36, 32, 33, 35, 34, 96};
   const auto colour = kColours[static_cast<std::size_t>(rank) % kColours.size()];
   return fmt::format("\x1b[{}m{}\x1b[0m", colour, prefix);

@@ -11,7 +11,7 @@
 
 namespace ds::launcher {
 
-/// Returns the names of a node list. Its items are those of expand_host_ranges, separated by commas
+/// Returns the names of a node list. The items are those of expand_host_ranges, separated by commas
 /// or blanks outside brackets; an empty list has no names. Order:   as written. Slurm 22.05 has
 /// another order for items with three or more brackets. Errors:  a RangeProblem with its byte in
 /// the list; more than kMaxHosts names.

@@ -112,7 +112,7 @@ std::optional<NodeList> from_files(const World& world) {
   return std::nullopt;
 }
 
-/// Reads the hosts of a Volcano job. Its launcher is a task of its own (named master in Volcano's
+/// Reads the hosts of a Volcano job. The launcher is a task of its own (named master in Volcano's
 /// examples), whose pods are not hosts. The task with the hosts is certain if there is one other
 /// task, or if a task is named worker.
 std::optional<NodeList> from_volcano(const World& world) {

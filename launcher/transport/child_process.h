@@ -37,7 +37,8 @@ struct StartedChild {
 };
 
 /// Starts argv[0], found on PATH, in a session of its own: a Ctrl-C at the terminal does not reach
-/// the program, and it cannot ask for input there. Its standard input and output are the socket.
+/// the program, and it cannot ask for input there. The socket is its standard
+/// input and output.
 /// Threads: the io_context's; events never come from inside the call.
 StartedChild start_child(asio::io_context& io, const std::vector<std::string>& argv,
                          ChildEvents events);

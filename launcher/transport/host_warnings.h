@@ -19,7 +19,7 @@ struct HostWarning {
 
 class HostWarnings {
  public:
-  /// Keeps the warning until take(). The same warning of the same host is kept once a run.
+  /// Keeps the warning until take(). A warning that a host repeats is kept once a run.
   void add(const std::string& host, HostWarning warning) {
     if (!known_.emplace(host, warning.many).second) return;
     const auto same = std::ranges::find_if(

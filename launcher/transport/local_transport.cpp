@@ -98,7 +98,7 @@ class LocalChannel final : public StreamChannel {
     attach(std::move(mine));
   }
 
-  /// Called when the agent has closed its end. Its guard then kills what is left, and exits.
+  /// Called when the agent has closed its end. The guard then kills what is left, and exits.
   void on_eof() override {
     if (!guard_.is_open()) return on_guard_ended();
     after(kGuardEndsWithin,

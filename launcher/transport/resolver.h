@@ -1,8 +1,8 @@
-// Names of ssh hosts -> addresses by getaddrinfo, on helper threads because it blocks.
+// Looks up the addresses of ssh hosts by getaddrinfo, on helper threads because it blocks.
 //
-// It is not c-ares (launcher/dns), because hosts that users name may be known only to a source of
-// nsswitch.conf: LDAP or NIS on clusters, mDNS, the container's myhostname. ssh and pdsh find
-// such hosts, so dslaunch must find them too. c-ares knows the hosts file and DNS alone.
+// It does not use c-ares (launcher/dns), because hosts that users name may be known only to a
+// source of nsswitch.conf: LDAP or NIS on clusters, mDNS, the container's myhostname. ssh and pdsh
+// find such hosts, so dslaunch must find them too. c-ares knows the hosts file and DNS alone.
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -1,4 +1,4 @@
-// A queue of jobs of which only so many are under way at once.
+// A queue of tasks that limits how many of them are under way at once.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -10,12 +10,12 @@
 
 namespace ds::launcher {
 
-/// First come, first served. Held by a shared pointer. Threads: the io_context's.
+/// Tasks start in the order of arrival. Held by a shared pointer. Threads: the io_context's.
 class Turns : public std::enable_shared_from_this<Turns> {
  public:
   Turns(asio::io_context& io, int width) : io_(io), width_(width) {}
 
-  /// Calls `start` when there is room, never from inside this call. If it returns true, the job is
+  /// Calls `start` when there is room, never from inside this call. If it returns true, the task is
   /// under way until done().
   void enqueue(std::function<bool()> start) {
     waiting_.push_back(std::move(start));

@@ -1,4 +1,4 @@
-// OpTimer: times single ops of one backend, with memory as in a training step.
+// Bench: times single ops of one backend, with memory as in a training step.
 #pragma once
 
 #include <fmt/format.h>

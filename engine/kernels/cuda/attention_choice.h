@@ -44,7 +44,8 @@ AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& s
 
 /// Returns an upper bound on the scratch of cuDNN's deterministic backward pass: the gradients of
 /// all probabilities, delta, and dk and dv of every query head where heads share keys. (Measured
-/// for cuDNN 9.19 on compute capabilities 8.0 and 9.0 by tests/unit/plugin/sdpa_plans_test.cpp.)
+/// for cuDNN 9.19 on compute capabilities 8.0 and 9.0 by
+/// tests/cuda_emulation/sdpa/sdpa_plans_test.cpp.)
 std::int64_t sdpa_workspace_bytes(const AttentionProblem& p);
 /// Above this limit our own kernels are chosen, whose scratch grows only with T.
 inline constexpr std::int64_t kMostSdpaWorkspaceBytes = std::int64_t{8} << 30;

@@ -19,7 +19,7 @@ struct ExecOptions {
 };
 
 /// Each channel is one process in a session of its own. The process cannot ask for input at the
-/// terminal, and a Ctrl-C does not reach it. Its standard error goes to on_noise.
+/// terminal, and a Ctrl-C does not reach it. on_noise gets its standard error.
 /// Threads: the io_context's only. Trouble with one host is the reason of its ChannelEnd.
 std::unique_ptr<Transport> make_exec_transport(asio::io_context& io, ExecOptions options);
 

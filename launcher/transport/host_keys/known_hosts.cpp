@@ -1,5 +1,5 @@
-// Parses known_hosts and looks hosts up: plain names in a hash table, patterns and hashed names by
-// a scan.
+// Parses known_hosts, checks keys and certificates of hosts, and looks hosts up: plain names in a
+// hash table, patterns and hashed names by a scan.
 #include "launcher/transport/host_keys/known_hosts.h"
 
 #include <fmt/format.h>

@@ -76,7 +76,8 @@ void CommandSession::finish() {
          fmt::format("the remote command was killed by SIG{}", exit_signal_));
   } else if (exit_status_ == 127 || exit_status_ == 126 ||
              (exit_status_.value_or(0) != 0 && !answered_)) {
-    // Its standard error went to on_noise. The command is not shown: it is always the same.
+    // The command's standard error went to on_noise. The command is not shown, because
+    // dslaunch always sends the same command.
     fail(ChannelEnd::Kind::no_agent, stage::kStart,
          fmt::format("no agent could be started there: the remote command ended with status {}",
                      *exit_status_));

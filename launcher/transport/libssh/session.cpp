@@ -153,7 +153,7 @@ void Session::release() {
     ssh_event_free(std::exchange(poll_, nullptr));
   }
   let_go();
-  // Not ssh_disconnect: it leaks the socket that it was given, and its poll handle.
+  // ssh_disconnect is not called: it leaks the socket that it was given, and its poll handle.
   if (session_ != nullptr) ssh_free(std::exchange(session_, nullptr));
   login_.socket.reset();
   state_ = State::ended;

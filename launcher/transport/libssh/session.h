@@ -1,5 +1,5 @@
 // One libssh session, non-blocking, driven by the io_context, up to the login: key exchange, host
-// key, authentication. Derived classes use it afterwards.
+// key, authentication. Derived classes use it afterwards. Also the entries of the keyring.
 #pragma once
 
 #include <libssh/callbacks.h>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostSaid = 300;
 
-// P-256 first: sshd computes it by OpenSSL, in assembly. Its own curve25519 costs the server a
+// P-256 first: sshd computes it by OpenSSL, in assembly. sshd's own curve25519 costs the server a
 // tenth more CPU for the whole start of a session.
 constexpr const char* kKexAlgorithms =
     "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp384,ecdh-"

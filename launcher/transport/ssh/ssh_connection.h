@@ -25,12 +25,14 @@ class SshConnection {
   [[nodiscard]] virtual bool hopeless() const { return false; }
 };
 
-/// Opens a socket to the host of `settings`, behind `jumps`. Both must outlive the connection.
+/// Opens a socket to the host of `settings`, behind `jumps`. Settings and jumps must outlive the
+/// connection.
 /// `done` comes once, never from inside the call, and may destroy the connection.
 std::unique_ptr<SshConnection> open_connection(SshExchange& exchange, const SshSettings& settings,
                                                std::span<const SshSettings> jumps,
                                                std::function<void(Reached)> done);
-/// The same through the last of the jump hosts, on a connection that its targets share.
+/// Like open_connection(), but opens a channel through the last of the jump hosts, on a connection
+/// that its targets share.
 std::unique_ptr<SshConnection> open_jump_connection(SshExchange& exchange,
                                                     const SshSettings& settings,
                                                     std::span<const SshSettings> jumps,

@@ -88,7 +88,7 @@ struct SshEvents {
   std::function<void(const std::string& label)> on_identity;  // this one was accepted
   std::function<void()> on_up;             // the command runs, or the jump host takes requests
   std::function<void(SshLinkEnd)> on_end;  // last
-  // Those of a command only:
+  // Events of a command only:
   std::function<void(const std::string&)> on_warning;  // about the program on the node
   std::function<void()> on_copy_wanted;                // the node waits for it: copy_now()
   std::function<void()> on_answered;                   // the command has written its answer
