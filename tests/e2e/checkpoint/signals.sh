@@ -65,7 +65,9 @@ train train.toml
 wait_for grep -q "resumed from $work/ck/$first" "$log"
 wait_for at_step $((steps + 3))
 victim=$(rank_pids | tail -n 1)
+kill -STOP "$victim" # so that it does not end by the TERM
 kill -TERM "$(column pid "$id")"
+wait_for state_is stopping
 kill -9 "$victim"
 ended 143
 second=$(newest ck)
