@@ -87,7 +87,7 @@ void JobState::node_lost(int agent, bool was_ready, const std::string& reason,
   if (!begun_) {
     if (was_ready) --nodes_ready_;
     searching_ = false;  // it included the lost node
-    if (placement_.epoch > 0 && may_restart()) dial_again(agent, reason);
+    if (placement_.epoch > placement_.first_epoch && may_restart()) dial_again(agent, reason);
     return;
   }
   const bool had_ranks = node(index).ranks_left > 0;

@@ -39,6 +39,8 @@ class JoinLink final : public Channel {
   JoinLink(const JoinLink&) = delete;
   JoinLink& operator=(const JoinLink&) = delete;
 
+  /// The server is gone: the link no longer refers to its place.
+  void forget_place() { slot_ = nullptr; }
   /// Starts an agent on the node that has filled the place.
   void begin(std::shared_ptr<JoinConnection> connection, std::uint32_t session,
              std::string address) {
@@ -139,7 +141,10 @@ class JoinServer final : public Transport {
  public:
   /// Errors:  Error{system}: the port cannot be bound; the message names the likely holder.
   JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events);
-  ~JoinServer() override = default;
+  ~JoinServer() override {
+    for (auto& [name, place] : places_)
+      if (place.link != nullptr) place.link->forget_place();
+  }
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;
 

@@ -118,10 +118,11 @@ void OutputQueue::push(int stream, OutputBuffer& buffer) {
   if (buffer.empty()) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->push(static_cast<std::size_t>(stream), buffer, kJoin);
-  if (std::exchange(shared_->started, true)) return;
+  if (shared_->started) return;
   start_helper_thread([shared = shared_] {
     shared->run([&](const WriterQueue::Piece& piece) { shared->write(piece); });
   });
+  shared_->started = true;
 }
 
 std::size_t OutputQueue::queued() const { return shared_->queued; }

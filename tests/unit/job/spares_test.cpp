@@ -137,6 +137,16 @@ TEST_CASE("lost hosts that answer again get their own places back, in any order"
   }
 }
 
+TEST_CASE("a node that cannot start is not dialed again, whatever the number of the first epoch") {
+  Placement requeued = placement_of(2, 1);
+  requeued.epoch = requeued.first_epoch = 3;
+  JobState job(requeued, {.start_timeout = 30s, .max_restarts = 1});
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  CHECK(text_of(job.on(AgentLost{1, "n1: refused"}, kT0)) == "close 1");
+  CHECK(text_of(job.on(AgentReady{0, 4000}, kT0)) == "say, kill 0");
+}
+
 TEST_CASE("a node that is lost while a restart begins is dialed again, without a spare too") {
   JobState job = started_job(2, 1, {.start_timeout = 30s, .max_restarts = 2});
   job.on(exited(0, 5), kT0);
