@@ -16,11 +16,6 @@ if [ "${1:-}" = --preset ]; then
   [ -n "$preset" ] && grep -q "\"name\": \"$preset\"" CMakePresets.json || { echo "test.sh: unknown preset '$preset'; see CMakePresets.json" >&2; exit 64; }
   shift 2
 fi
-# A finding of a sanitizer ends the process with an exit code that no test expects. Many tests kill ranks, and memory that a
-# killed process has not freed is not a leak, so leaks are not reported.
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:exitcode=99:abort_on_error=0}
-export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:exitcode=99}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=99:report_signal_unsafe=0}
 scripts/install_packages.sh build test text
 scripts/build.sh "$preset" -DDS_BUILD_TESTS=ON
 scripts/fetch_text.sh

@@ -5,6 +5,7 @@ set -u
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT CUDA_VISIBLE_DEVICES
 emulation=$DS_TESTS/libds_cuda_emulation.so
 [ -e "$emulation" ] || { echo "skipped: no emulation on this machine's processor"; exit 77; }
+if ldd "$emulation" | grep -q 'lib[at]san'; then echo "skipped: Python cannot load a library with a sanitizer"; exit 77; fi
 export DSLAUNCH_CUDA_PLUGIN=$DS_TESTS/libdsengine_cuda_emulated.so DSLAUNCH_CUBLASLT=$DS_TESTS/cuda_libraries DSLAUNCH_CACHE_DIR=
 export DS_EMULATION_HIDE=1
 
