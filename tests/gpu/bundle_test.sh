@@ -12,6 +12,10 @@ if [ ! -e "$bin/libdsengine_cuda.so" ]; then
   echo "skipped: this build has no CUDA backend (nvcc was not found)"
   exit 77
 fi
+if ldd "$bin/dsrunner" | grep -q 'lib[at]san'; then
+  echo "skipped: programs with a sanitizer are larger than a bundle may be"
+  exit 77
+fi
 
 "$source/scripts/gpu_bundle.sh" --build "$build" --no-build "$work/made.tar.gz" || { fail "the bundle was not created"; exit 1; }
 mkdir "$work/elsewhere"

@@ -15,6 +15,9 @@ export DSLAUNCH_RUNTIME_DIR="$work/.sockets"
 # Found in the environment of everything that a job starts.
 export DS_TEST_COOKIE="e2e-$$-$RANDOM$RANDOM"
 
+# sanitized: whether a sanitizer, which needs memory and descriptors of its own, is in the programs.
+sanitized() { ldd "$DS_BIN/dslaunch" | grep -q 'lib[at]san'; }
+
 die() {
   echo "FAILED: $*"
   for file in out err; do

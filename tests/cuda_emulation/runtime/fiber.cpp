@@ -2,6 +2,9 @@
 #include "fiber.h"
 
 #include <sys/mman.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -25,6 +28,10 @@ Fiber::Fiber(int number, void (*entry)()) {
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<std::byte*>(mapped);
   if (mprotect(memory_, kPage, PROT_NONE) != 0) std::abort();
+#ifdef __SANITIZE_ADDRESS__
+  // A fiber that was abandoned here has left its frames' red zones behind.
+  ASAN_UNPOISON_MEMORY_REGION(memory_ + kPage, kStack);
+#endif
   // Stack tops at different distances from the end of a page: otherwise all stacks would compete
   // for the same cache lines.
   std::byte* const top = memory_ + kPage + kStack - static_cast<std::size_t>(number % 32) * 128;

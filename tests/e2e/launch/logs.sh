@@ -140,7 +140,7 @@ done
 (ulimit -S -n 256; run -n 100 --oversubscribe --log-dir many -- bash -c 'ulimit -S -n; echo err >&2'
   expect 0 "a soft limit of 256 files") || exit 1
 [ "$(cut -d' ' -f2 out | sort -u)/$(cat many/* | wc -l)" = 256/200 ] || die "ranks with a soft limit of 256 files"
-(ulimit -n 256; run -n 100 --oversubscribe -- bash -c 'echo text'
+sanitized || (ulimit -n 256; run -n 100 --oversubscribe -- bash -c 'echo text'
   expect 69 "a hard limit of 256 files") || exit 1
-grep -q 'Too many open files' err || die "a hard limit of 256 files: why"
+sanitized || grep -q 'Too many open files' err || die "a hard limit of 256 files: why"
 echo "logs: prefixes, times, choice, folding, colours, files"
