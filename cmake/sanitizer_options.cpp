@@ -9,8 +9,8 @@ const char* __ubsan_default_options();
 const char* __tsan_default_options();
 
 const char* __asan_default_options() {
-  return "detect_leaks=0:exitcode=99:abort_on_error=0:verify_asan_link_order=0:detect_odr_"
-         "violation=0";
+  return "detect_leaks=0:exitcode=99:abort_on_error=0:disable_coredump=0:"
+         "verify_asan_link_order=0:detect_odr_violation=0";
 }
 const char* __ubsan_default_options() { return "print_stacktrace=1:exitcode=99"; }
 const char* __tsan_default_options() { return "exitcode=99:report_signal_unsafe=0"; }
