@@ -1,17 +1,25 @@
-// Blocks of groups. The first group of a chain of equal texts waits; others in it may be gone.
+// Blocks of groups, and a hash table with linear probing and backward-shift deletion.
 #include "launcher/logs/fold_store.h"
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <utility>
 
 namespace ds::launcher {
+
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10;
+constexpr std::size_t kFirstTable = 256;
 /// A rank may have left out this many lines of others before the table is asked.
 constexpr int kSkipped = 4;
+
+std::uint32_t hash_of(std::string_view text) {
+  const std::size_t hash = std::hash<std::string_view>{}(text);
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
 
 /// Returns the bits of the ranks from 64 * `word` on.
 std::uint64_t word_of(const FoldGroup& group, std::size_t word) {
@@ -100,41 +108,83 @@ FoldGroup* FoldStore::find(const FoldGroup* after, std::string_view text) {
   }
   if (expected == nullptr) return nullptr;
   index_rest();
-  const auto entry = chains_.find(text);
-  if (entry == chains_.end() || entry->second.tail->number < expected->number) return nullptr;
-  Chain& chain = entry->second;
-  FoldGroup* group = chain.hint->number <= expected->number ? chain.hint : chain.head;
+  FoldGroup* const head = table_[slot_of(hash_of(text), text)].head;
+  if (head == nullptr || head->tail->number < expected->number) return nullptr;
+  FoldGroup* group = head->hint->number <= expected->number ? head->hint : head;
   while (group != nullptr && (group->gone || group->number < expected->number))
     group = group->next_same;
-  if (group != nullptr) chain.hint = group;
+  if (group != nullptr) head->hint = group;
   return group;
 }
 
+// The table. The first group of a chain waits; others in it may be gone.
+
+std::size_t FoldStore::slot_of(std::uint32_t hash, std::string_view text) const {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t slot = hash & mask;
+  while (table_[slot].head != nullptr &&
+         (table_[slot].hash != hash || table_[slot].head->text != text))
+    slot = (slot + 1) & mask;
+  return slot;
+}
+
 void FoldStore::index_rest() {
-  for (; unindexed_ != nullptr; unindexed_ = unindexed_->next) {
-    if (unindexed_->gone) continue;
-    const Chain alone{unindexed_, unindexed_, unindexed_};
-    const auto [entry, is_new] = chains_.try_emplace(unindexed_->text, alone);
-    if (is_new) continue;
-    entry->second.tail->next_same = unindexed_;
-    entry->second.tail = unindexed_;
+  if (table_.empty()) table_.resize(kFirstTable);
+  for (; unindexed_ != nullptr; unindexed_ = unindexed_->next)
+    if (!unindexed_->gone) index(*unindexed_);
+}
+
+void FoldStore::index(FoldGroup& group) {
+  if (chains_ * 4 >= table_.size() * 3) grow_table();
+  group.indexed = true;
+  group.hash = hash_of(group.text);
+  Entry& entry = table_[slot_of(group.hash, group.text)];
+  if (entry.head == nullptr) {
+    entry = {&group, group.hash};
+    group.tail = group.hint = &group;
+    ++chains_;
+  } else {
+    entry.head->tail->next_same = &group;
+    entry.head->tail = &group;
   }
+}
+
+void FoldStore::grow_table() {
+  std::vector<Entry> old(table_.size() * 2);
+  old.swap(table_);
+  const std::size_t mask = table_.size() - 1;
+  for (const Entry& entry : old) {
+    if (entry.head == nullptr) continue;
+    std::size_t slot = entry.hash & mask;
+    while (table_[slot].head != nullptr) slot = (slot + 1) & mask;
+    table_[slot] = entry;
+  }
+}
+
+void FoldStore::free_slot(std::size_t slot) {
+  const std::size_t mask = table_.size() - 1;
+  for (std::size_t at = (slot + 1) & mask; table_[at].head != nullptr; at = (at + 1) & mask) {
+    const std::size_t wanted = table_[at].hash & mask;
+    if (((at - wanted) & mask) < ((at - slot) & mask)) continue;  // this entry may stay where it is
+    table_[slot] = table_[at];
+    slot = at;
+  }
+  table_[slot] = {};
+  --chains_;
 }
 
 void FoldStore::leave(FoldGroup& group) {
   group.gone = true;
-  if (unindexed_ != nullptr && unindexed_->number <= group.number) return;
-  const auto entry = chains_.find(group.text);
-  if (entry->second.head != &group) return;
-  FoldGroup* next = group.next_same;
+  if (!group.indexed) return;
+  const std::size_t slot = slot_of(group.hash, group.text);
+  FoldGroup* const head = table_[slot].head;
+  if (head != &group) return;
+  FoldGroup* next = head->next_same;
   while (next != nullptr && next->gone) next = next->next_same;
-  auto node = chains_.extract(entry);
-  if (next == nullptr) return;
-  Chain& chain = node.mapped();
-  chain.head = next;
-  if (chain.hint->number < next->number) chain.hint = next;
-  node.key() = next->text;  // the text of `group` goes with its block
-  chains_.insert(std::move(node));
+  if (next == nullptr) return free_slot(slot);
+  next->tail = head->tail;
+  next->hint = head->hint->number < next->number ? next : head->hint;
+  table_[slot].head = next;
 }
 
 void FoldStore::drop_gone() {
@@ -142,13 +192,19 @@ void FoldStore::drop_gone() {
     if (unindexed_ == front_) unindexed_ = front_->next;
     front_ = front_->next;
   }
-  while (blocks_.size() > 1 && (front_ == nullptr || blocks_.front().last <= front_->number)) {
+  if (front_ == nullptr) {
+    back_ = nullptr;
+    while (blocks_.size() > 1) {
+      block_bytes_ -= blocks_.front().size;
+      blocks_.pop_front();
+    }
+    used_ = 0;
+    return;
+  }
+  while (blocks_.size() > 1 && blocks_.front().last <= front_->number) {
     block_bytes_ -= blocks_.front().size;
     blocks_.pop_front();
   }
-  if (front_ != nullptr) return;
-  back_ = nullptr;
-  used_ = 0;
 }
 
 }  // namespace ds::launcher

@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/base/deadline.h"
@@ -29,6 +28,12 @@ struct FoldGroup {
   Clock::time_point due{};
   bool crowd = false;  // more than half of all ranks wrote it
   bool gone = false;
+
+  // Used by FoldStore only.
+  bool indexed = false;
+  std::uint32_t hash = 0;
+  FoldGroup* tail = nullptr;  // in the first group of a chain of equal texts: the last one
+  FoldGroup* hint = nullptr;  // in the first group of a chain: where find() ended last
 };
 
 /// Stores groups one after another in large blocks, so none is allocated alone. A line is compared
@@ -64,7 +69,7 @@ class FoldStore {
   [[nodiscard]] FoldGroup* back() const { return back_; }
   /// Returns the memory in use; 0 while the store is empty.
   [[nodiscard]] std::size_t bytes() const {
-    return front_ == nullptr ? 0 : block_bytes_ + chains_.size() * kChainBytes;
+    return front_ == nullptr ? 0 : block_bytes_ + table_.size() * sizeof(Entry);
   }
   [[nodiscard]] std::size_t words() const { return words_; }
 
@@ -74,15 +79,16 @@ class FoldStore {
     std::size_t size = 0;
     std::uint64_t last = 0;  // once full: all of its groups have smaller numbers
   };
-  struct Chain {
-    FoldGroup* head;
-    FoldGroup* tail;
-    FoldGroup* hint;  // where find() ended last
+  struct Entry {
+    FoldGroup* head = nullptr;  // of a chain; null: the slot is free
+    std::uint32_t hash = 0;
   };
-  static constexpr std::size_t kChainBytes =
-      96;  // a node of the table, its bucket and malloc's part
   void* take(std::size_t bytes);
   void index_rest();
+  void index(FoldGroup& group);
+  void grow_table();
+  [[nodiscard]] std::size_t slot_of(std::uint32_t hash, std::string_view text) const;
+  void free_slot(std::size_t slot);
 
   std::size_t words_;
   std::deque<Block> blocks_;
@@ -92,7 +98,8 @@ class FoldStore {
   FoldGroup* back_ = nullptr;
   FoldGroup* unindexed_ = nullptr;  // this group and all younger ones are not in the table
   std::uint64_t next_number_ = 0;
-  std::unordered_map<std::string_view, Chain> chains_;  // of equal texts
+  std::vector<Entry> table_;  // a power of two
+  std::size_t chains_ = 0;
 };
 
 }  // namespace ds::launcher
