@@ -22,6 +22,12 @@ wait_for_lines() { # COUNT PATTERN: until the output has them
   done
   fail "the output does not come: $2"
 }
+break_sessions() { # NODE: kills its ssh sessions, not its sshd
+  local pid
+  for pid in $(ip netns pids "$(node_ns "$1")"); do
+    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node$1/sshd.pid")" ] || kill -9 "$pid"
+  done
+}
 want_nothing_on() {
   local i node left
   for ((i = 0; i < 60; i++)); do
@@ -61,9 +67,7 @@ printf 'node1 slots=1\nnode2 slots=1\n' > "$dir/two"
 dslaunch --hostfile "$dir/two" --max-restarts 1 -- sh -c "$body" &
 job=$!
 wait_for_lines 2 'up 0'
-for pid in $(ip netns pids "$(node_ns 2)"); do
-  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node2/sshd.pid")" ] || kill -9 "$pid"
-done
+break_sessions 2
 wait "$job"
 status=$?
 want_status 0
@@ -80,9 +84,7 @@ dslaunch --hostfile "$dir/two" --max-restarts 1 --grace 30s -- sh -c 'if [ $DSLA
 job=$!
 wait_for_lines 2 'up 0'
 sleep 0.5 # the shells have become sleep
-for pid in $(ip netns pids "$(node_ns 2)"); do
-  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != sshd ] || [ "$pid" = "$(cat "$dir/node2/sshd.pid")" ] || kill -9 "$pid"
-done
+break_sessions 2
 wait "$job"
 status=$?
 want_status 0
