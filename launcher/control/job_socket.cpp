@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -20,7 +20,10 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::string_view kSuffix = ".sock";
-constexpr std::string_view kEndedSuffix = ".ended";
+// Notes of ended jobs, one line each: "ID CODE". At kEndedBytes the file becomes the older one.
+constexpr const char* kEnded = "ended";
+constexpr const char* kEndedOlder = "ended.older";
+constexpr off_t kEndedBytes = 64 * 1024;
 constexpr std::size_t kIdDigits = 16;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -41,9 +44,9 @@ void check_owner(const std::string& path, int fd) {
                              facts.st_mode & 07777U));
 }
 
-/// Returns the id in a name of the form ID + `suffix`; empty for other names.
-std::string id_of(const std::string& name, std::string_view suffix) {
-  if (name.size() != kIdDigits + suffix.size() || !name.ends_with(suffix)) return {};
+/// Returns the id in a name of the form "ID.sock"; empty for other names.
+std::string id_of(const std::string& name) {
+  if (name.size() != kIdDigits + kSuffix.size() || !name.ends_with(kSuffix)) return {};
   std::string id = name.substr(0, kIdDigits);
   const bool digits = id.find_first_not_of("0123456789abcdef") == std::string::npos;
   return digits ? id : std::string();
@@ -104,44 +107,33 @@ std::string SocketFolder::address_of(const std::string& name) const {
   return fmt::format("/proc/self/fd/{}/{}", fd_.get(), name);
 }
 
-std::vector<std::string> SocketFolder::ids() const { return ids_with(kSuffix); }
-
-std::vector<std::string> SocketFolder::ids_with(std::string_view suffix) const {
+std::vector<std::string> SocketFolder::ids() const {
   std::vector<std::string> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(address_of("."), error))
-    if (std::string id = id_of(entry.path().filename().string(), suffix); !id.empty())
+    if (std::string id = id_of(entry.path().filename().string()); !id.empty())
       found.push_back(std::move(id));
   std::sort(found.begin(), found.end());
   return found;
 }
 
 void SocketFolder::note_end(const std::string& id, int code) const {
-  constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-  const std::string name = id + std::string(kEndedSuffix);
-  const UniqueFd file(::openat(fd_.get(), name.c_str(), kCreate, 0600));
-  const std::string text = fmt::format("{}\n", code);
-  if (!file || ::write(file.get(), text.data(), text.size()) < 0) return;
-  std::vector<std::tuple<time_t, long, std::string>> notes;  // by time
-  for (const std::string& ended : ids_with(kEndedSuffix)) {
-    struct stat facts {};
-    const std::string note = ended + std::string(kEndedSuffix);
-    if (::fstatat(fd_.get(), note.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
-      notes.emplace_back(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, note);
-  }
-  std::sort(notes.begin(), notes.end());
-  for (std::size_t i = 0; i + kEndedKept < notes.size(); ++i) remove(std::get<2>(notes[i]));
+  constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+  const UniqueFd file(::openat(fd_.get(), kEnded, kAppend, 0600));
+  const std::string line = fmt::format("{} {}\n", id, code);
+  if (!file || ::write(file.get(), line.data(), line.size()) < 0) return;
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) == 0 && facts.st_size >= kEndedBytes)
+    static_cast<void>(rename(kEnded, kEndedOlder));
 }
 
 std::vector<EndedJob> SocketFolder::ended(std::string_view typed) const {
   std::vector<EndedJob> jobs;
-  for (const std::string& id : ids_with(kEndedSuffix)) {
-    if (!id.starts_with(typed)) continue;
-    const std::string name = id + std::string(kEndedSuffix);
-    const UniqueFd file(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    char text[8] = {};
-    if (!file || ::read(file.get(), text, sizeof text - 1) <= 0) continue;
-    jobs.push_back({id, std::atoi(text)});
+  for (const char* name : {kEndedOlder, kEnded}) {
+    std::ifstream file(address_of(name));
+    EndedJob job;
+    while (file >> job.id >> job.code)
+      if (job.id.starts_with(typed)) jobs.push_back(job);
   }
   return jobs;
 }

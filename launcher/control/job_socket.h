@@ -33,7 +33,6 @@ struct EndedJob {
   std::string id;
   int code = 0;
 };
-inline constexpr std::size_t kEndedKept = 64;
 
 /// An open folder that belongs to the user and that no other user can read or write. All operations
 /// use its descriptor: nobody can replace the folder, and its path may be longer than a socket
@@ -58,13 +57,12 @@ class SocketFolder {
   [[nodiscard]] bool rename(const std::string& from, const std::string& to) const {
     return ::renameat(fd_.get(), from.c_str(), fd_.get(), to.c_str()) == 0;
   }
-  /// Writes a note that job `id` ended with `code`. Keeps the newest kEndedKept notes.
+  /// Notes in the file "ended" that job `id` ended with `code`. Notes of about 3,000 jobs are kept.
   void note_end(const std::string& id, int code) const;
-  /// Returns the ended jobs whose ids begin with `typed`, sorted by id.
+  /// Returns the ended jobs whose ids begin with `typed`, the oldest first.
   [[nodiscard]] std::vector<EndedJob> ended(std::string_view typed) const;
 
  private:
-  [[nodiscard]] std::vector<std::string> ids_with(std::string_view suffix) const;
   SocketFolder(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
   std::string path_;
   UniqueFd fd_;
