@@ -13,5 +13,5 @@ const char* __asan_default_options() {
          "verify_asan_link_order=0:detect_odr_violation=0";
 }
 const char* __ubsan_default_options() { return "print_stacktrace=1:exitcode=99"; }
-const char* __tsan_default_options() { return "exitcode=99:report_signal_unsafe=0"; }
+const char* __tsan_default_options() { return "exitcode=99:report_signal_unsafe=0:disable_coredump=0"; }
 }

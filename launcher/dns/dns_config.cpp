@@ -62,9 +62,13 @@ void read_search(std::string_view text, DnsConfig& config) {
   }
 }
 
-std::vector<std::string> servers_in(const std::string& resolv_conf) {
+/// Returns whether c-ares can read a file with this text. Before 1.27 it reads out of bounds where
+/// a line begins with a NUL (CVE-2024-25629).
+bool is_readable(std::string_view text) { return text.find('\0') == std::string_view::npos; }
+
+std::vector<std::string> servers_in(const std::string& resolv_conf, std::string_view text) {
   AresOptions options;
-  options.resolv_conf = resolv_conf;
+  if (is_readable(text)) options.resolv_conf = resolv_conf;
   const AresChannel channel = open_channel(options);
   std::vector<std::string> servers;
   ares_addr_node* list = nullptr;
@@ -80,6 +84,7 @@ std::vector<std::string> servers_in(const std::string& resolv_conf) {
 /// Returns the addresses that the hosts file gives a name.
 std::vector<asio::ip::address> in_hosts_file(const std::string& name) {
   std::vector<asio::ip::address> addresses;
+  if (!is_readable(text_of("/etc/hosts"))) return addresses;
   AresOptions options;
   options.lookups = "f";
   const AresChannel channel = open_channel(options);
@@ -116,8 +121,9 @@ std::string text_of(const std::string& path) {
 
 DnsConfig read_dns_config(const std::string& resolv_conf) {
   DnsConfig config;
-  config.servers = servers_in(resolv_conf);
-  read_search(text_of(resolv_conf), config);
+  const std::string text = text_of(resolv_conf);
+  config.servers = servers_in(resolv_conf, text);
+  read_search(text, config);
   return config;
 }
 

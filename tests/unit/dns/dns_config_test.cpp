@@ -62,6 +62,11 @@ TEST_CASE("odd lines of resolv.conf cost only themselves") {
   CHECK(read("search a b\ndomain c d\noptions ndots:x\n").search == Names{"c"});
 }
 
+TEST_CASE("a file with NUL bytes, which c-ares before 1.27 reads out of bounds, names no server") {
+  const std::string text("nameserver 10.0.0.1\n\0\n", 22);
+  CHECK(read(text).servers == Names{"127.0.0.1"});
+}
+
 TEST_CASE("without a name server or without a file the server is 127.0.0.1") {
   CHECK(read("options ndots:5\n").servers == Names{"127.0.0.1"});
   CHECK(read_dns_config("/nonexistent/resolv.conf").servers == Names{"127.0.0.1"});
