@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/program/liveness.h"
+#include "engine/program/ops/row.h"
 
 namespace ds {
 
@@ -21,7 +22,9 @@ Workplace make_workplace(std::byte* arena, Group* world, Stream& stream) {
   Workplace place;
   place.memory[static_cast<std::size_t>(Tier::device)] = arena;
   place.streams.fill(&stream);
-  place.groups.fill(world);
+  if (world != nullptr)
+    for (std::size_t s = 0; s < kStreams; ++s)
+      place.groups[{CommRanks::data, static_cast<StreamId>(s)}] = world;
   return place;
 }
 
@@ -48,6 +51,25 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
   }
   for (std::size_t i = 0; i < bound_.size() / kMilestone; ++i)
     milestones_.push_back(device_.make_event());
+}
+
+BoundOp Executor::bind(const Op& op) {
+  const std::function<Tensor(ValueId)> tensor_of = [this](ValueId id) { return tensor(id); };
+  const auto finish = [this] {
+    if (device_.is_host()) return;
+    wait_for_device();
+    at_.streams[0]->synchronize();
+  };
+  return row_of(op).bind({.program = program_,
+                          .op = op,
+                          .device = device_,
+                          .kernels = kernels_of(op),
+                          .stream = stream_of(op),
+                          .group = group_of(op),
+                          .files = at_.files,
+                          .offsets = offsets_,
+                          .tensor = tensor_of,
+                          .finish_device = finish});
 }
 
 void Executor::run(StepContext& context) {
@@ -145,9 +167,7 @@ void Executor::wait_for_all() {
   for (Stream* const stream : at_.streams) {
     if (stream != nullptr) keep([stream] { stream->synchronize(); });
   }
-  for (Group* const group : at_.groups) {
-    if (group != nullptr) keep([group] { group->raise_failure(); });
-  }
+  for (const auto& [key, group] : at_.groups) keep([group = group] { group->raise_failure(); });
 }
 
 bool Executor::host_reaches(ValueId id) const {
@@ -202,9 +222,7 @@ void Executor::fail(std::size_t index) {
   stopped_ = true;
   if (!is_comm) return;
   broken_ = true;
-  for (Group* const group : at_.groups) {
-    if (group != nullptr) group->abort();
-  }
+  for (const auto& [key, group] : at_.groups) group->abort();
 }
 
 Stream& Executor::stream_of(const Op& op) const {
@@ -213,10 +231,13 @@ Stream& Executor::stream_of(const Op& op) const {
   return *stream;
 }
 
-Group& Executor::group_of(const Op& op) const {
-  Group* const group = at_.groups[static_cast<std::size_t>(op.stream)];
-  DS_ASSERT(group != nullptr, "a program with communication needs groups");
-  return *group;
+Group* Executor::group_of(const Op& op) const {
+  const CommAttrs* comm = nullptr;
+  if (const auto* exchange = std::get_if<ops::Exchange>(&op.attrs)) comm = &exchange->comm;
+  if (const auto* gather = std::get_if<ops::AllGather>(&op.attrs)) comm = &gather->comm;
+  if (comm == nullptr) return nullptr;
+  const auto found = at_.groups.find({comm->ranks, op.stream});
+  return found == at_.groups.end() ? nullptr : found->second;
 }
 
 Kernels& Executor::kernels_of(const Op& op) const {
@@ -231,14 +252,6 @@ Tensor Executor::tensor(ValueId id) const {
   std::byte* const memory = at_.memory[static_cast<std::size_t>(value.tier)];
   if (memory == nullptr) return {nullptr, value.dtype, value.shape};
   return {memory + offsets_[static_cast<std::size_t>(id)], value.dtype, value.shape};
-}
-
-Tensor Executor::in(const Op& op, std::size_t index) const {
-  return index < op.in.size() ? tensor(op.in[index]) : Tensor{};
-}
-
-Tensor Executor::out(const Op& op, std::size_t index) const {
-  return index < op.out.size() ? tensor(op.out[index]) : Tensor{};
 }
 
 }  // namespace ds

@@ -7,41 +7,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/comm/collectives.h"
 #include "engine/execute/held_states.h"
 #include "engine/execute/segments.h"
-#include "engine/kernels/kernels.h"
-#include "engine/optim/update_control.h"
 #include "engine/program/edges.h"
+#include "engine/program/ops/bind.h"
 #include "engine/program/program.h"
-#include "engine/storage/tile_files.h"
 
 namespace ds {
-
-/// What one run of a program shares with its caller.
-struct StepContext {
-  UpdateNumbers update;              // for the optimizer ops; set by the control op's callback
-  float loss_scale = 1;              // for the gradients of the backward pass
-  std::uint64_t seed = 0, step = 0;  // the keys of dropout
-  Clock::duration comm_timeout = std::chrono::hours(1);  // for ranks that make progress
-  std::function<void(StepContext&)> on_control;          // called by the control op
-  std::function<void(std::size_t)> after_op;  // called after an op, on its stream's thread
-  std::uint64_t progress = 0;                 // ops finished since training began
-};
 
 /// The memory, streams and groups of a program. They must outlive the executor.
 struct Workplace {
   std::array<std::byte*, kTiers> memory{};  // arenas; nvme has none
   TileFiles* files = nullptr;               // for Tier::nvme
   std::array<Stream*, kStreams> streams{};  // the streams that programs use; compute: the caller's
-  std::array<Group*, kStreams> groups{};    // for communication, by the stream that it runs on
+  // For communication: by the ranks that an op runs on, and its stream
+  std::map<std::pair<CommRanks, StreamId>, Group*> groups{};
   Activity* activity = nullptr;             // what ranks that wait for this one see; may be null
   HeldStates* held = nullptr;               // ops that would write these states wait; may be null
   bool records = false;                     // record segments where the device can
@@ -79,20 +66,7 @@ class Executor {
   }
 
  private:
-  using Bound = std::function<void(StepContext&)>;
-  Bound bind(const Op& op);
-  Bound bind_forward(const Op& op);
-  Bound bind_backward(const Op& op);
-  Bound bind_dropout(const Op& op);
-  Bound bind_gated(const Op& op);
-  Bound bind_step(const Op& op);
-  Bound bind_clear(const Op& op);
-  Bound bind_copy(const Op& op);
-  Bound bind_exchange(const Op& op);
-  Bound bind_all_gather(const Op& op);
-  template <class Args>
-  Bound call(const Op& op, Args args);
-  void keep_weights(const OptimizerUpdate& update, Stream& stream, Kernels& kernels);
+  BoundOp bind(const Op& op);
   void wait_for_device();
   void wait_for_all();
   void note_progress(std::size_t index);
@@ -103,10 +77,8 @@ class Executor {
   void tell(const Op& op);
   void fail(std::size_t index);
   [[nodiscard]] Stream& stream_of(const Op& op) const;
-  [[nodiscard]] Group& group_of(const Op& op) const;
+  [[nodiscard]] Group* group_of(const Op& op) const;
   [[nodiscard]] Kernels& kernels_of(const Op& op) const;
-  [[nodiscard]] Tensor in(const Op& op, std::size_t index) const;
-  [[nodiscard]] Tensor out(const Op& op, std::size_t index) const;
 
   const Program& program_;
   std::vector<std::int64_t> offsets_;
@@ -114,7 +86,7 @@ class Executor {
   Kernels& kernels_;
   Kernels* const host_kernels_;  // for StreamId::host; null: none
   Workplace at_;
-  std::vector<Bound> bound_;
+  std::vector<BoundOp> bound_;
   std::vector<std::vector<Event*>> waits_;      // by op
   std::vector<std::unique_ptr<Event>> events_;  // by op; null: no op waits for it
   // Regular points of the compute stream, on a device that works asynchronously.
@@ -135,12 +107,5 @@ class Executor {
   std::atomic<bool> stopped_{false};  // after an error: nothing more is issued
   std::atomic<bool> broken_{false};   // communication ended: issued ops are skipped too
 };
-
-template <class Args>
-Executor::Bound Executor::call(const Op& op, Args args) {
-  Stream& stream = stream_of(op);
-  Kernels& kernels = kernels_of(op);
-  return [args, &stream, &kernels](StepContext&) { kernels.run(args, stream); };
-}
 
 }  // namespace ds

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/program/liveness.h"
+#include "engine/program/ops/row.h"
 
 namespace ds {
 namespace {
@@ -13,17 +14,8 @@ constexpr std::size_t kShortest = 4;  // ops
 constexpr std::int64_t kBytesOfALaunch = 4 << 20;
 
 bool is_repeatable(const Op& op) {
-  if (op.stream != StreamId::compute || op.attrs.dropout.rate != 0) return false;
-  switch (op.code) {
-    case OpCode::exchange:
-    case OpCode::all_gather:
-    case OpCode::control:
-    case OpCode::update:
-    case OpCode::copy:
-      return false;
-    default:
-      return true;
-  }
+  const auto varies = row_of(op).varies;
+  return op.stream == StreamId::compute && (varies == nullptr || !varies(op));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ class Gpt2 : public ModelBuilder {
     ValueId residual = embed();
     ValueId delta = kNoValue;  // what the next layer norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
+    close_block();
     open_group("final");
     program_.final_activation = layernorm("final.ln", norm("ln_f"), residual, delta);
     head(wte_);
@@ -48,7 +49,7 @@ class Gpt2 : public ModelBuilder {
     const ValueId wpe = parameter("wpe.weight", {positions_, width_}, normal(kInitDeviation));
     wte_ = wte;
     const ValueId out = activation("embed.out", {rows_, width_});
-    emit(OpCode::embed, "embed", {program_.micro_batches[0].tokens, wte, wpe}, {out});
+    emit(ops::Embed{}, "embed", {program_.input(input::kTokens), wte, wpe}, {out});
     return dropout("embed.dropout", out);
   }
 
@@ -60,22 +61,22 @@ class Gpt2 : public ModelBuilder {
     const ValueId out = activation(path + ".out", {rows_, width_});
     const ValueId mean = statistic(path + ".mean", {rows_});
     const ValueId rstd = statistic(path + ".rstd", {rows_});
-    emit(OpCode::layernorm, path, {in, delta, norm.weight, norm.bias}, {sum, out, mean, rstd},
-         {.eps = static_cast<float>(config_.norm_eps)});
+    emit(ops::LayerNorm{.eps = static_cast<float>(config_.norm_eps)}, path,
+         {in, delta, norm.weight, norm.bias}, {sum, out, mean, rstd});
     return out;
   }
 
   ValueId linear_gelu(const std::string& path, const Layer& layer, ValueId in) {
     const ValueId out = activation(path + ".out", {rows_, layer.outputs});
     const ValueId pre = activation(path + ".pre", {rows_, layer.outputs});
-    emit(OpCode::linear, path, {in, layer.weight, layer.bias}, {out, pre},
-         {.epilogue = Linear::Epilogue::gelu});
+    emit(ops::Linear{.epilogue = Linear::Epilogue::gelu}, path, {in, layer.weight, layer.bias},
+         {out, pre});
     return out;
   }
 
   void block(std::int64_t i, ValueId& residual, ValueId& delta) {
     const std::string path = fmt::format("block{}", i), name = fmt::format("h.{}", i);
-    open_group(path);
+    open_block(path);
     const Norm ln1 = norm(name + ".ln_1");
     const Layer qkv = layer(name + ".attn.c_attn", width_, 3 * width_, kInitDeviation);
     const Layer proj = layer(name + ".attn.c_proj", width_, width_, residual_deviation_);

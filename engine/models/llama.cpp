@@ -18,6 +18,7 @@ class Llama : public ModelBuilder {
     ValueId residual = embed(tokens);
     ValueId delta = kNoValue;  // what the next norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
+    close_block();
     open_group("final");
     program_.final_activation = rmsnorm("final.norm", norm("norm"), residual, delta);
     if (config_.tied) {
@@ -41,7 +42,7 @@ class Llama : public ModelBuilder {
 
   ValueId embed(ValueId weight) {
     const ValueId out = activation("embed.out", {rows_, width_});
-    emit(OpCode::embed, "embed", {program_.micro_batches[0].tokens, weight, kNoValue}, {out});
+    emit(ops::Embed{}, "embed", {program_.input(input::kTokens), weight, kNoValue}, {out});
     return dropout("embed.dropout", out);
   }
 
@@ -52,29 +53,29 @@ class Llama : public ModelBuilder {
     if (delta != kNoValue) sum = residual = activation(path + ".sum", {rows_, width_});
     const ValueId out = activation(path + ".out", {rows_, width_});
     const ValueId rstd = statistic(path + ".rstd", {rows_});
-    emit(OpCode::rmsnorm, path, {in, delta, weight}, {sum, out, rstd},
-         {.eps = static_cast<float>(config_.norm_eps)});
+    emit(ops::RmsNorm{.eps = static_cast<float>(config_.norm_eps)}, path, {in, delta, weight},
+         {sum, out, rstd});
     return out;
   }
 
   ValueId rotary(const std::string& path, ValueId qkv) {
     const ValueId out = activation(path + ".out", program_.value(qkv).shape);
-    emit(OpCode::rotary, path, {qkv}, {out},
-         {.heads = {.heads = config_.heads,
-                    .kv_heads = fewer_kv_heads(),
-                    .theta = static_cast<float>(config_.rope_theta)}});
+    emit(ops::Rotary{.heads = config_.heads,
+                     .kv_heads = fewer_kv_heads(),
+                     .theta = static_cast<float>(config_.rope_theta)},
+         path, {qkv}, {out});
     return out;
   }
 
   ValueId swiglu(const std::string& path, ValueId in) {
     const ValueId out = activation(path + ".out", {rows_, config_.ffn});
-    emit(OpCode::swiglu, path, {in}, {out});
+    emit(ops::SwiGlu{}, path, {in}, {out});
     return out;
   }
 
   void block(std::int64_t i, ValueId& residual, ValueId& delta) {
     const std::string path = fmt::format("block{}", i), name = fmt::format("layers.{}", i);
-    open_group(path);
+    open_block(path);
     const ValueId ln1 = norm(name + ".input_layernorm");
     const std::int64_t columns = (config_.heads + 2 * kv_heads()) * head_size();
     const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns);

@@ -18,13 +18,14 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
 }
 
 void ModelBuilder::add_inputs() {
-  MicroBatch batch;
-  batch.tokens = add("tokens", ValueKind::input, DType::i32, {rows_});
-  batch.targets = add("targets", ValueKind::input, DType::i32, {rows_});
-  batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
-  batch.count = add("count", ValueKind::activation, DType::i64, {1});
-  if (shape_.dropout > 0) batch.samples = add("samples", ValueKind::input, DType::i64, {batch_});
-  program_.micro_batches.push_back(batch);
+  const auto input = [&](const char* name, DType dtype, std::int64_t elements) {
+    program_.inputs.push_back({name, 0, add(name, ValueKind::input, dtype, {elements})});
+  };
+  input(input::kTokens, DType::i32, rows_);
+  input(input::kTargets, DType::i32, rows_);
+  program_.micro_batches.push_back({.loss = add("loss", ValueKind::activation, DType::f64, {1}),
+                                    .count = add("count", ValueKind::activation, DType::i64, {1})});
+  if (shape_.dropout > 0) input(input::kSamples, DType::i64, batch_);
 }
 
 ValueId ModelBuilder::add(std::string name, ValueKind kind, DType dtype, Shape shape) {
@@ -63,19 +64,25 @@ ValueId ModelBuilder::parameter(std::string name, Shape shape, ParamInit init) {
   return group.tensors.back().weights;
 }
 
-void ModelBuilder::emit(OpCode code, std::string path, std::vector<ValueId> in,
-                        std::vector<ValueId> out, const OpAttrs& attrs) {
-  program_.ops.push_back({.code = code,
+void ModelBuilder::open_block(std::string name) {
+  open_group(std::move(name));
+  block_ = blocks_++;
+}
+
+void ModelBuilder::emit(OpAttrs attrs, std::string path, std::vector<ValueId> in,
+                        std::vector<ValueId> out) {
+  program_.ops.push_back({.attrs = std::move(attrs),
                           .path = std::move(path),
                           .micro = 0,
                           .in = std::move(in),
                           .out = std::move(out),
-                          .attrs = attrs});
+                          .block = block_,
+                          .phase = Phase::forward});
 }
 
 ValueId ModelBuilder::linear(const std::string& path, const Layer& layer, ValueId in) {
   const ValueId out = activation(path + ".out", {rows_, layer.outputs});
-  emit(OpCode::linear, path, {in, layer.weight, layer.bias}, {out, kNoValue});
+  emit(ops::Linear{}, path, {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
 
@@ -84,32 +91,28 @@ ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, 
   const std::int64_t together = fewer == 0 ? config_.heads : config_.heads + 2 * fewer;
   const ValueId out =
       activation(path + ".out", {fewer == 0 ? 3 : 1, batch_, together, positions_, head_size()});
-  emit(OpCode::linear, path, {in, layer.weight, layer.bias}, {out, kNoValue},
-       {.epilogue = Linear::Epilogue::heads, .heads = {.kv_heads = fewer}});
+  emit(ops::Linear{.epilogue = Linear::Epilogue::heads, .kv_heads = fewer}, path,
+       {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
 
-OpAttrs ModelBuilder::draw(const std::string& path) const {
+DropoutAttrs ModelBuilder::draw(const std::string& path) const {
   if (shape_.dropout == 0) return {};
-  return {.dropout = {.rate = static_cast<float>(shape_.dropout),
-                      .key = XXH3_64bits(path.data(), path.size())}};
+  return {.rate = static_cast<float>(shape_.dropout), .key = XXH3_64bits(path.data(), path.size())};
 }
 
 ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
   if (shape_.dropout == 0) return in;
   const ValueId out = activation(path + ".out", program_.value(in).shape);
-  emit(OpCode::dropout, path, {in, program_.micro_batches[0].samples}, {out}, draw(path));
+  emit(ops::Dropout{draw(path)}, path, {in, program_.input(input::kSamples)}, {out});
   return out;
 }
 
 ValueId ModelBuilder::attention(const std::string& path, ValueId qkv) {
   const ValueId out = activation(path + ".out", {rows_, width_});
   const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions_});
-  std::vector<ValueId> in{qkv};
-  if (shape_.dropout > 0) in.push_back(program_.micro_batches[0].samples);
-  OpAttrs attrs = draw(path);
-  attrs.heads.kv_heads = fewer_kv_heads();
-  emit(OpCode::attention, path, std::move(in), {out, lse}, attrs);
+  emit(ops::Attention{.dropout = draw(path), .kv_heads = fewer_kv_heads()}, path,
+       {qkv, program_.input(input::kSamples)}, {out, lse});
   return out;
 }
 
@@ -117,8 +120,9 @@ std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_
 
 void ModelBuilder::head(ValueId weight) {
   const MicroBatch& batch = program_.micro_batches[0];
-  emit(OpCode::head_loss, "head", {program_.final_activation, weight, batch.targets},
-       {batch.loss, batch.count}, {.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows()});
+  emit(ops::HeadLoss{.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows()}, "head",
+       {program_.final_activation, weight, program_.input(input::kTargets)},
+       {batch.loss, batch.count});
 }
 
 Kernels::Extents ModelBuilder::extents() const {

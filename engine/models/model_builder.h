@@ -39,10 +39,12 @@ class ModelBuilder {
 
   // Parameters: open a group and fill it before emitting its ops.
   void open_group(std::string name);
+  /// Opens the group of the model's next block; ops belong to it until close_block().
+  void open_block(std::string name);
+  void close_block() { block_ = -1; }
   ValueId parameter(std::string name, Shape shape, ParamInit init);
 
-  void emit(OpCode code, std::string path, std::vector<ValueId> in, std::vector<ValueId> out,
-            const OpAttrs& attrs = {});
+  void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
   /// A linear layer whose result has the layout of heads that attention reads.
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
@@ -69,7 +71,8 @@ class ModelBuilder {
 
  private:
   [[nodiscard]] std::int64_t chunk_rows() const;
-  [[nodiscard]] OpAttrs draw(const std::string& path) const;
+  [[nodiscard]] DropoutAttrs draw(const std::string& path) const;
+  int blocks_ = 0, block_ = -1;
 };
 
 }  // namespace ds

@@ -7,6 +7,7 @@
 #include "engine/config/train_config.h"
 #include "engine/optim/loss_scale.h"
 #include "engine/optim/schedule.h"
+#include "engine/optim/update_numbers.h"
 
 namespace ds {
 
@@ -24,15 +25,6 @@ struct GradientFacts {
   double norm = 0;              // of the gradient of the scaled sum of losses
   std::int64_t non_finite = 0;  // elements of that gradient
   std::int64_t tokens = 0;
-};
-
-/// The operands of one step's optimizer ops.
-struct UpdateNumbers {
-  bool skip = false;     // weights and moments stay unchanged
-  double grad_norm = 0;  // of the mean loss, unscaled, before clipping
-  float grad_scale = 1;  // unscales, divides by the tokens, clips
-  float lr = 0, beta1 = 0, beta2 = 0, momentum = 0, eps = 0, weight_decay = 0;
-  float bias_correction1 = 1, bias_correction2 = 1;
 };
 
 /// Returns whether optimizer ops compute the same from both.

@@ -1,4 +1,4 @@
-// traffic_of(): one case per op that moves bytes.
+// traffic_of(): what each op that moves bytes moves.
 #include "engine/plan/traffic.h"
 
 #include "engine/program/slices.h"
@@ -12,23 +12,12 @@ class Count {
       : step_(step), spec_(spec), slots_(slots) {}
 
   void add(const Op& op) {
-    switch (op.code) {
-      case OpCode::exchange:
-        exchange(op);
-        break;
-      case OpCode::all_gather:
-        all_gather(op);
-        break;
-      case OpCode::copy:
-        copy(op);
-        break;
-      case OpCode::update:
-        for (const ValueId id : op.in) update(id);
-        for (const ValueId id : op.out) update(id);
-        break;
-      default:
-        break;
-    }
+    if (is<ops::Exchange>(op)) return exchange(op);
+    if (is<ops::AllGather>(op)) return all_gather(op);
+    if (is<ops::Copy>(op)) return copy(op);
+    if (!is<ops::Update>(op)) return;
+    for (const ValueId id : op.in) update(id);
+    for (const ValueId id : op.out) update(id);
   }
 
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
@@ -61,7 +50,7 @@ class Count {
   }
 
   void exchange(const Op& op) {
-    const CommAttrs& comm = op.attrs.comm;
+    const CommAttrs& comm = as<ops::Exchange>(op).comm;
     const DType dtype = step_.value(op.out.front()).dtype;
     for (int rank = 0; rank < spec_.world_size; ++rank) {
       if (rank == spec_.rank) continue;
@@ -73,11 +62,12 @@ class Count {
   }
 
   void all_gather(const Op& op) {
+    const CommAttrs& comm = as<ops::AllGather>(op).comm;
     const DType dtype = step_.value(op.out.front()).dtype;
     for (int rank = 0; rank < spec_.world_size; ++rank) {
       if (rank == spec_.rank) continue;
-      send(rank, slice(op.attrs.comm, spec_.rank, dtype));
-      receive(rank, slice(op.attrs.comm, rank, dtype));
+      send(rank, slice(comm, spec_.rank, dtype));
+      receive(rank, slice(comm, rank, dtype));
     }
   }
 

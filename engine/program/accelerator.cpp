@@ -21,9 +21,8 @@ StreamId stream_of(const Program& program, const Op& op) {
   const auto on_host = [&](ValueId id) { return is_on_host(program, id); };
   const bool is_host_work =
       std::ranges::all_of(op.in, on_host) && std::ranges::all_of(op.out, on_host);
-  if (op.code == OpCode::update) return is_host_work ? StreamId::host : op.stream;
-  if (op.code == OpCode::clear) return is_host_work ? StreamId::host : op.stream;
-  if (op.code != OpCode::copy) return op.stream;
+  if (is<ops::Update>(op) || is<ops::Clear>(op)) return is_host_work ? StreamId::host : op.stream;
+  if (!is<ops::Copy>(op)) return op.stream;
   if (is_in_files(program, op.in)) return StreamId::read;
   if (is_in_files(program, op.out)) return StreamId::write;
   if (!is_host_work) return op.stream;
@@ -36,12 +35,13 @@ Program for_accelerator(Program program) {
   const auto pin = [&](ValueId id) {
     if (id != kNoValue) program.values[static_cast<std::size_t>(id)].tier = Tier::pinned_host;
   };
+  for (const Input& input : program.inputs) pin(input.value);
   for (const MicroBatch& batch : program.micro_batches) {
-    for (const ValueId id : {batch.tokens, batch.targets, batch.samples, batch.loss, batch.count})
-      pin(id);
+    pin(batch.loss);
+    pin(batch.count);
   }
   for (Op& op : program.ops) {
-    if (op.code == OpCode::leaf_squares) std::ranges::for_each(op.out, pin);
+    if (is<ops::LeafSquares>(op)) std::ranges::for_each(op.out, pin);
     op.stream = stream_of(program, op);
   }
   return program;

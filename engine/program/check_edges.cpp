@@ -5,27 +5,12 @@
 #include <array>
 
 #include "engine/program/liveness.h"
+#include "engine/program/ops/row.h"
 
 namespace ds {
 namespace {
 
-// Memories beside the tiers and the decision.
-constexpr int kScratch = kDecision + 1;
 constexpr int kNoName = -1;
-
-bool uses_scratch(OpCode code) {
-  constexpr std::array kWithScratch{OpCode::layernorm_backward,
-                                    OpCode::rmsnorm_backward,
-                                    OpCode::rotary,
-                                    OpCode::linear,
-                                    OpCode::linear_backward_input,
-                                    OpCode::linear_backward_weight,
-                                    OpCode::attention,
-                                    OpCode::attention_backward,
-                                    OpCode::head_loss,
-                                    OpCode::head_loss_backward};
-  return std::find(kWithScratch.begin(), kWithScratch.end(), code) != kWithScratch.end();
-}
 
 class Schedule {
  public:
@@ -36,15 +21,16 @@ class Schedule {
     ScheduledOp made{.stream = static_cast<int>(op.stream), .waits = waits, .accesses = {}};
     for (const ValueId id : op.in) touch(made, id, false);
     for (const ValueId id : op.out) touch(made, id, true);
-    if (op.code == OpCode::control) {
+    const OpRow& row = row_of(op);
+    if (row.decision == Decision::writes) {  // and reads the losses that it is derived from
       for (const MicroBatch& batch : program_.micro_batches) {
         touch(made, batch.loss, false);
         touch(made, batch.count, false);
       }
-      made.accesses.push_back(whole(kDecision, true));
     }
-    if (op.code == OpCode::update) made.accesses.push_back(whole(kDecision, false));
-    if (uses_scratch(op.code)) made.accesses.push_back(whole(kScratch, true));
+    if (row.decision != Decision::none)
+      made.accesses.push_back(whole(kDecision, row.decision == Decision::writes));
+    if (row.uses_scratch) made.accesses.push_back(whole(kScratch, true));
     return made;
   }
 
@@ -93,10 +79,10 @@ std::optional<std::string> missing_edge(const Program& program,
                                         std::span<const std::int64_t> offsets, const Edges& edges) {
   const std::optional<Race> race = find_race(schedule_of(program, offsets, edges));
   if (!race) return std::nullopt;
-  constexpr std::array<std::string_view, kTiers> kMemories{"device", "pinned", "host", "nvme"};
+  constexpr std::array<std::string_view, kTiers> kTierNames{"device", "pinned", "host", "nvme"};
   const auto memory = static_cast<std::size_t>(race->of_first.memory);
   const std::string where = memory < kTiers ? fmt::format(" (bytes {} to {} of {})", race->begin(),
-                                                          race->end(), kMemories[memory])
+                                                          race->end(), kTierNames[memory])
                                             : std::string();
   return fmt::format("{} and {}{}: nothing orders the two",
                      words_of(program, race->first, race->of_first),

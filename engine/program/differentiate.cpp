@@ -1,26 +1,16 @@
 // The pass differentiate(): appends the reverse of every op, last first. No tape; nothing happens
 // at run time.
 #include "engine/program/gradients.h"
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 
 namespace ds {
 
 Reverse::Reverse(Program& program, const Program& forward) : program_(program) {
   add_flat_gradients();
-  find_gelus(forward);
-}
-
-void Reverse::find_gelus(const Program& forward) {
   for (const Op& op : forward.ops) {
-    if (op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu)
-      gelu_arguments_[op.out[0]] = op.out[1];
-  }
-  std::map<ValueId, int> readers;
-  for (const Op& op : forward.ops) {
-    for (const ValueId id : op.in) {
-      const bool fits = op.code == OpCode::linear && id == op.in[0];
-      if (++readers[id] > 1 || !fits) gelu_arguments_.erase(id);
-    }
+    for (const ValueId id : op.out) makers_[id] = &op;
+    for (const ValueId id : op.in) ++readers_[id];
   }
 }
 
@@ -56,7 +46,12 @@ void Reverse::contribute(ValueId value, ValueId gradient) {
                                        // several sums of one value need different names
                                        program_.ops.size());
   const ValueId sum = activation(path, program_.value(known).dtype, program_.value(known).shape);
-  emit({.code = OpCode::add, .path = path, .micro = 0, .in = {known, gradient}, .out = {sum}});
+  program_.ops.push_back({.attrs = ops::Add{},
+                          .path = path,
+                          .micro = 0,
+                          .in = {known, gradient},
+                          .out = {sum},
+                          .phase = Phase::backward});
   replace(value, sum);
 }
 
@@ -64,7 +59,7 @@ Reverse::ParameterGradient Reverse::parameter(ValueId weights) {
   const auto found = parameters_.find(weights);
   DS_ASSERT(found != parameters_.end(), "not a parameter");
   const ParameterGradient now = found->second;
-  found->second.accumulate = true;
+  found->second.adds = true;
   return now;
 }
 
@@ -76,12 +71,38 @@ ValueId Reverse::activation(std::string name, DType dtype, Shape shape) {
                              .micro = 0});
 }
 
+ValueId Reverse::gradient_like(const Op& op, std::string_view operand, ValueId value) {
+  const DType dtype = program_.value(value).dtype;
+  const Shape shape = program_.value(value).shape;
+  return activation(fmt::format("{}.grad.{}", op.path, operand), dtype, shape);
+}
+
+void Reverse::emit(const Op& op, std::string_view part, OpAttrs attrs, std::vector<ValueId> in,
+                   std::vector<ValueId> out, std::initializer_list<bool> adds) {
+  Op reverse{.attrs = std::move(attrs),
+             .path = fmt::format("{}.grad{}", op.path, part),
+             .micro = op.micro,
+             .in = std::move(in),
+             .out = std::move(out),
+             .block = op.block,
+             .phase = Phase::backward};
+  std::uint32_t bit = 1;
+  for (const bool one : adds) {
+    if (one) reverse.adds |= bit;
+    bit <<= 1U;
+  }
+  program_.ops.push_back(std::move(reverse));
+}
+
 Program differentiate(const Program& forward) {
   Program program = forward;
-  const auto is_loss = [](const Op& op) { return op.code == OpCode::head_loss; };
-  std::erase_if(program.ops, is_loss);  // head_loss_backward computes the loss too
+  std::erase_if(program.ops, [](const Op& op) { return row_of(op).is_loss; });
   Reverse reverse(program, forward);
-  for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) emit_reverse(reverse, *op);
+  for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) {
+    const OpRow& row = row_of(*op);
+    DS_ASSERT(row.reverse != nullptr, "every op of a model must have a reverse");
+    row.reverse(reverse, *op);
+  }
   return program;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/program/liveness.h"
+#include "engine/program/ops/row.h"
 
 namespace ds {
 namespace {
@@ -146,7 +147,7 @@ class EdgeFinder {
   const Program& program_;
   std::span<const std::int64_t> offsets_;
   Edges edges_;
-  std::array<TouchMap, kTiers + 1> touched_;  // the last one is the decision
+  std::array<TouchMap, kMemories> touched_;
   std::array<VectorClock, kStreams> now_;     // of each stream's last op
   std::vector<VectorClock> clocks_;           // of each op's end
 };
@@ -167,9 +168,12 @@ std::vector<Access> accesses_of(const Program& program, const Op& op,
   };
   for (const ValueId id : op.in) add(id, false);
   for (const ValueId id : op.out) add(id, true);
-  if (op.code == OpCode::control || op.code == OpCode::update)
-    accesses.push_back(
-        {.memory = kDecision, .begin = 0, .end = 1, .write = op.code == OpCode::control});
+  const OpRow& row = row_of(op);
+  const auto add_whole = [&](int memory, bool write) {
+    accesses.push_back({.memory = memory, .begin = 0, .end = 1, .write = write});
+  };
+  if (row.decision != Decision::none) add_whole(kDecision, row.decision == Decision::writes);
+  if (row.uses_scratch) add_whole(kScratch, true);
   return accesses;
 }
 

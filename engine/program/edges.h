@@ -10,12 +10,13 @@
 
 namespace ds {
 
-/// The memory of the step's decision, numbered after the tiers; control writes it and updates read
-/// it.
+/// Memories beside the tiers: the step's decision (Decision), and the kernels' shared scratch.
 inline constexpr int kDecision = static_cast<int>(kTiers);
+inline constexpr int kScratch = kDecision + 1;
+inline constexpr std::size_t kMemories = kTiers + 2;
 
-/// Returns the bytes that an op of a placed program reads and writes. `memory` is the tier, or
-/// kDecision.
+/// Returns the bytes that an op of a placed program reads and writes. `memory` is the tier,
+/// kDecision or kScratch.
 std::vector<Access> accesses_of(const Program& program, const Op& op,
                                 std::span<const std::int64_t> offsets);
 

@@ -1,6 +1,7 @@
-// Reverse: the state of differentiate(), and emit_reverse(), a table with one function per op.
+// Reverse: the state of differentiate(), which the reverse rules of the ops use.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 
 #include "engine/program/program.h"
@@ -11,6 +12,7 @@ namespace ds {
 class Reverse {
  public:
   /// `program` holds the forward values and only ops that are final; reverse ops are appended.
+  /// `forward` outlives this object.
   Reverse(Program& program, const Program& forward);
 
   /// Returns the gradient that later ops gave to `value`; kNoValue when it does not reach the loss.
@@ -22,34 +24,39 @@ class Reverse {
   void replace(ValueId value, ValueId gradient) { gradients_[value] = gradient; }
 
   struct ParameterGradient {
-    ValueId value;
-    bool accumulate;  // false for the first contribution of the micro-batch
+    ValueId value = kNoValue;
+    bool adds = false;  // false for the first contribution of the micro-batch
   };
   /// Returns where an op adds the gradient of a parameter tensor. Each call is one contribution.
   ParameterGradient parameter(ValueId weights);
 
-  /// Returns the argument of the GELU whose result is `value` and is read only by one linear layer;
-  /// else kNoValue. That layer's reverse computes the argument's gradient directly.
-  [[nodiscard]] ValueId gelu_argument(ValueId value) const {
-    const auto found = gelu_arguments_.find(value);
-    return found == gelu_arguments_.end() ? kNoValue : found->second;
+  /// Returns the forward op that makes `value`; null if none does.
+  [[nodiscard]] const Op* maker(ValueId value) const {
+    const auto found = makers_.find(value);
+    return found == makers_.end() ? nullptr : found->second;
+  }
+  /// Returns how often forward ops read `value`.
+  [[nodiscard]] int readers(ValueId value) const {
+    const auto found = readers_.find(value);
+    return found == readers_.end() ? 0 : found->second;
   }
 
   ValueId activation(std::string name, DType dtype, Shape shape);
   [[nodiscard]] const Value& value(ValueId id) const { return program_.value(id); }
-  void emit(Op op) { program_.ops.push_back(std::move(op)); }
+  /// Adds a value like `value`, for the gradient of an operand of `op`.
+  ValueId gradient_like(const Op& op, std::string_view operand, ValueId value);
+  /// Emits a reverse op of `op`, with the path "PATH.gradPART". `adds`: by result; missing: no.
+  void emit(const Op& op, std::string_view part, OpAttrs attrs, std::vector<ValueId> in,
+            std::vector<ValueId> out, std::initializer_list<bool> adds = {});
 
  private:
   void add_flat_gradients();
-  void find_gelus(const Program& forward);
 
   Program& program_;
   std::map<ValueId, ValueId> gradients_;
   std::map<ValueId, ParameterGradient> parameters_;  // by the id of the weights
-  std::map<ValueId, ValueId> gelu_arguments_;
+  std::map<ValueId, const Op*> makers_;
+  std::map<ValueId, int> readers_;
 };
-
-/// Emits the reverse of `op`; emits nothing when no result of `op` reaches the loss.
-void emit_reverse(Reverse& reverse, const Op& op);
 
 }  // namespace ds

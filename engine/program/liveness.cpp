@@ -2,7 +2,6 @@
 #include "engine/program/liveness.h"
 
 #include <algorithm>
-#include <array>
 
 namespace ds {
 
@@ -12,20 +11,11 @@ Home home_of(const Program& program, ValueId id) {
   return {value.base, value.offset * size_of(value.dtype)};
 }
 
-bool is_backward(const Op& op) {
-  constexpr std::array kBackward{
-      OpCode::embed_backward,        OpCode::layernorm_backward,     OpCode::rmsnorm_backward,
-      OpCode::linear_backward_input, OpCode::linear_backward_weight, OpCode::gelu_backward,
-      OpCode::swiglu_backward,       OpCode::attention_backward,     OpCode::head_loss_backward};
-  if (op.code == OpCode::rotary) return op.attrs.heads.inverse;
-  return std::find(kBackward.begin(), kBackward.end(), op.code) != kBackward.end();
-}
-
 namespace {
 
 // Reductions of one group belong together. Other ops are one move each, and two may be under way.
 bool is_later_work(const Op& op, const Op& later, int moves_between) {
-  if (op.stream == StreamId::reduce) return later.attrs.group != op.attrs.group;
+  if (op.stream == StreamId::reduce) return later.group != op.group;
   return moves_between >= 1;
 }
 
@@ -88,9 +78,9 @@ std::vector<Life> lives_of(const Program& program) {
     const bool is_input = program.values[i].kind == ValueKind::input;
     if (is_input && lives[i].used()) lives[i].first = 0;
   }
+  // The caller fills these in even if no op reads them.
+  for (const Input& input : program.inputs) use(input.value, 0);
   for (const MicroBatch& batch : program.micro_batches) {
-    // The caller fills these inputs in even if no op reads them.
-    for (const ValueId id : {batch.tokens, batch.targets, batch.samples}) use(id, 0);
     keep(batch.loss);
     keep(batch.count);
   }

@@ -1,6 +1,8 @@
 // lives_of(): from which op to which op each value's bytes are needed. Views count for their bases.
 #pragma once
 
+#include <algorithm>
+
 #include "engine/program/program.h"
 
 namespace ds {
@@ -27,9 +29,11 @@ struct Home {
 };
 Home home_of(const Program& program, ValueId id);
 
-/// Returns whether the op belongs to the reverse of the model. The first such op ends the forward
-/// pass of a differentiated program.
-bool is_backward(const Op& op);
+/// Returns the index of the first op of the backward pass; the number of ops if there is none.
+inline std::size_t forward_ops(const std::vector<Op>& ops) {
+  const auto is_backward = [](const Op& op) { return op.phase == Phase::backward; };
+  return static_cast<std::size_t>(std::ranges::find_if(ops, is_backward) - ops.begin());
+}
 
 inline std::int64_t bytes_of(const Value& value) {
   return value.shape.elements() * size_of(value.dtype);

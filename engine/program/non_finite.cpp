@@ -46,7 +46,7 @@ void NonFiniteHunt::look(std::size_t index) {
   // Ops of a group move and sum what other ops made, perhaps long ago, or a part of it; without
   // overlap they run on this stream too. The threads of other streams also call this function and
   // must do nothing.
-  if (op.stream != StreamId::compute || op.attrs.group >= 0 || found()) return;
+  if (op.stream != StreamId::compute || op.group >= 0 || found()) return;
   const auto tell = [&](ValueId id, const char* done, const std::string& what) {
     if (id == kNoValue) return;
     const NonFiniteCount bad = count_non_finite(tensor_of_(id));

@@ -8,11 +8,11 @@ std::int64_t padded(std::int64_t elements) {
 }
 
 Op copy_between_tiers(const OffloadSpec& spec, const CopyPlace& place, ValueId from, ValueId to) {
-  return {.code = OpCode::copy,
+  return {.attrs = ops::Copy{},
           .path = place.path,
           .in = {from},
           .out = {to},
-          .attrs = {.group = place.group},
+          .group = place.group,
           .stream = spec.overlap ? place.stream : StreamId::compute};
 }
 

@@ -23,8 +23,7 @@ class ActivationOffload {
  public:
   ActivationOffload(const Program& differentiated, const ActivationOffloadSpec& spec)
       : program_(differentiated), ops_(std::move(program_.ops)), spec_(spec) {
-    const auto first = std::find_if(ops_.begin(), ops_.end(), is_backward);
-    backward_ = static_cast<int>(first - ops_.begin());
+    backward_ = static_cast<int>(forward_ops(ops_));
     find_uses();
   }
 
@@ -96,11 +95,12 @@ class ActivationOffload {
   }
 
   [[nodiscard]] Op copy(std::string path, StreamId stream, ValueId from, ValueId to) const {
-    return {.code = OpCode::copy,
+    return {.attrs = ops::Copy{},
             .path = std::move(path),
             .micro = program_.value(from).micro,
             .in = {from},
             .out = {to},
+            .phase = stream == StreamId::fetch ? Phase::backward : Phase::forward,
             .stream = spec_.overlap ? stream : StreamId::compute};
   }
 

@@ -57,9 +57,9 @@ class GradientPass {
       std::set<ValueId> ids(op.in.begin(), op.in.end());
       ids.insert(op.out.begin(), op.out.end());
       for (const ValueId id : ids) {
-        if (!is_slice(id, op.attrs.group)) continue;
+        if (!is_slice(id, op.group)) continue;
         uses[id].push_back(i);
-        group_of_[id] = op.attrs.group;
+        group_of_[id] = op.group;
       }
     }
     return uses;
@@ -69,7 +69,7 @@ class GradientPass {
   [[nodiscard]] std::vector<Cluster> clusters_of(const std::vector<std::size_t>& uses) const {
     std::vector<Cluster> clusters;
     for (const std::size_t use : uses) {
-      const bool is_update = ops_[use].code == OpCode::update;
+      const bool is_update = is<ops::Update>(ops_[use]);
       if (clusters.empty() || is_update || use - clusters.back().last > kFar) {
         clusters.push_back({use, use});
       } else {

@@ -39,11 +39,11 @@ class StatePass {
     program_.ops.clear();
     bool is_tail = false;
     for (Op& op : ops) {
-      is_tail = is_tail || op.code == OpCode::control;
-      if (op.code == OpCode::update) {
+      is_tail = is_tail || is<ops::Control>(op);
+      if (is<ops::Update>(op)) {
         cut(op);
-      } else if (is_tail && op.code != OpCode::control) {
-        units_[static_cast<std::size_t>(op.attrs.group)].after.push_back(std::move(op));
+      } else if (is_tail && !is<ops::Control>(op)) {
+        units_[static_cast<std::size_t>(op.group)].after.push_back(std::move(op));
       } else {
         program_.ops.push_back(std::move(op));
       }
@@ -87,16 +87,16 @@ class StatePass {
   }
 
   [[nodiscard]] ParamGroup& group_of(const Tile& tile) {
-    return program_.groups[static_cast<std::size_t>(tile.update.attrs.group)];
+    return program_.groups[static_cast<std::size_t>(tile.update.group)];
   }
 
   void cut(const Op& update) {
-    ParamGroup& group = program_.groups[static_cast<std::size_t>(update.attrs.group)];
+    ParamGroup& group = program_.groups[static_cast<std::size_t>(update.group)];
     group.states.clear();
     for (std::size_t i = 1; i < update.in.size(); ++i) drop(update.in[i], group);
     int number = 0;
     for (const TileRange& range : tiles_of(0, group.state_elements, spec_.tile))
-      units_[static_cast<std::size_t>(update.attrs.group)].tiles.push_back(
+      units_[static_cast<std::size_t>(update.group)].tiles.push_back(
           {.update = update, .number = number++, .first = range.first, .elements = range.elements});
   }
 
@@ -179,7 +179,7 @@ class StatePass {
   void copy(const Tile& tile, const char* what, ValueId from, ValueId to, StreamId stream) {
     const std::string path = fmt::format("{}.{}", what, name_of(tile));
     program_.ops.push_back(
-        copy_between_tiers(spec_, {path, tile.update.attrs.group, stream}, from, to));
+        copy_between_tiers(spec_, {path, tile.update.group, stream}, from, to));
   }
 
   void bring_gradient(const Tile& tile) {
@@ -226,10 +226,10 @@ class StatePass {
     if (elements == tile.elements) return made;
     const ValueId rest = add_view(program_, made, tile.elements, {elements - tile.elements},
                                   name + ".rest");  // fills up the last page
-    program_.ops.push_back({.code = OpCode::clear,
+    program_.ops.push_back({.attrs = ops::Clear{},
                             .path = "clear." + name,
                             .out = {rest},
-                            .attrs = {.group = tile.update.attrs.group}});
+                            .group = tile.update.group});
     return made;
   }
 

@@ -36,13 +36,13 @@ class WeightPass {
   }
 
   void add(Op op) {
-    if (op.code == OpCode::all_gather && !op.in.empty() && slice_group(op.in[0]) >= 0) {
-      if (op.attrs.comm.from == 0) bring_in(op);  // the first bucket fetches the whole slice
-      op.in.clear();
+    if (is<ops::AllGather>(op) && slice_group(op.in[0]) >= 0) {
+      if (as<ops::AllGather>(op).comm.from == 0) bring_in(op);  // the first bucket fetches the whole slice
+      op.in = {kNoValue};
       program_.ops.push_back(std::move(op));
       return;
     }
-    const ValueId written = op.code == OpCode::update ? op.out.back() : kNoValue;
+    const ValueId written = is<ops::Update>(op) ? op.out.back() : kNoValue;
     if (slice_group(written) < 0 || spec_.states != Tier::device) {
       program_.ops.push_back(std::move(op));
       return;
@@ -52,7 +52,7 @@ class WeightPass {
                                         .kind = ValueKind::parameter,
                                         .dtype = slice.dtype,
                                         .shape = slice.shape});
-    const Op sent = copy("weights_out", op.attrs.group, op.out.back(), written, StreamId::evict);
+    const Op sent = copy("weights_out", op.group, op.out.back(), written, StreamId::evict);
     program_.ops.push_back(std::move(op));
     program_.ops.push_back(sent);
   }
@@ -64,8 +64,8 @@ class WeightPass {
 
   // Fetches straight into this rank's part of the whole copy.
   void bring_in(const Op& gather) {
-    const int g = gather.attrs.group;
-    const std::vector<std::int64_t>& cuts = gather.attrs.comm.cuts;
+    const int g = gather.group;
+    const std::vector<std::int64_t>& cuts = as<ops::AllGather>(gather).comm.cuts;
     const std::int64_t first = cuts[static_cast<std::size_t>(shard_.rank)];
     const std::int64_t elements = cuts[static_cast<std::size_t>(shard_.rank) + 1] - first;
     if (elements == 0) return;

@@ -1,8 +1,7 @@
 // print(): programs as text, one line per group, tensor, value and op.
-#include <fmt/ranges.h>
-
 #include <array>
 
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 
 namespace ds {
@@ -12,39 +11,6 @@ std::string_view name_of(ValueKind kind) {
   constexpr std::array<std::string_view, 5> kNames{"parameter", "gradient", "activation", "state",
                                                    "input"};
   return kNames[static_cast<std::size_t>(kind)];
-}
-
-std::string_view name_of(OpCode code) {
-  constexpr std::array<std::string_view, 28> kNames{"embed",
-                                                    "embed_backward",
-                                                    "layernorm",
-                                                    "layernorm_backward",
-                                                    "rmsnorm",
-                                                    "rmsnorm_backward",
-                                                    "linear",
-                                                    "linear_backward_input",
-                                                    "linear_backward_weight",
-                                                    "gelu",
-                                                    "gelu_backward",
-                                                    "swiglu",
-                                                    "swiglu_backward",
-                                                    "dropout",
-                                                    "rotary",
-                                                    "attention",
-                                                    "attention_backward",
-                                                    "head_loss",
-                                                    "head_loss_backward",
-                                                    "add",
-                                                    "exchange",
-                                                    "all_gather",
-                                                    "copy",
-                                                    "idle",
-                                                    "leaf_squares",
-                                                    "control",
-                                                    "update",
-                                                    "clear"};
-  static_assert(kNames.size() == static_cast<std::size_t>(OpCode::clear) + 1);
-  return kNames[static_cast<std::size_t>(code)];
 }
 
 std::string_view name_of(Tier tier) {
@@ -80,35 +46,13 @@ std::string text_of(const Program& program, const std::vector<ValueId>& ids) {
   return text;
 }
 
-// Prints only what differs from the default, so that lines stay readable.
-std::string text_of(const OpAttrs& attrs) {
+/// Names of results; a + marks those that the op adds to.
+std::string results_of(const Program& program, const Op& op) {
   std::string text;
-  if (attrs.accumulate) text += " accumulate";
-  if (attrs.accumulate2) text += " accumulate2";
-  if (attrs.epilogue == Linear::Epilogue::gelu) text += " gelu";
-  if (attrs.epilogue == Linear::Epilogue::heads) text += " heads";
-  if (attrs.eps != OpAttrs{}.eps) text += fmt::format(" eps={}", attrs.eps);
-  if (attrs.valid_vocab != 0) text += fmt::format(" valid_vocab={}", attrs.valid_vocab);
-  if (attrs.chunk_rows != 0) text += fmt::format(" chunk_rows={}", attrs.chunk_rows);
-  if (attrs.dropout.rate != 0)
-    text += fmt::format(" dropout={} key={:016x}", attrs.dropout.rate, attrs.dropout.key);
-  if (attrs.heads.heads != 0) text += fmt::format(" q={}", attrs.heads.heads);
-  if (attrs.heads.kv_heads != 0) text += fmt::format(" kv={}", attrs.heads.kv_heads);
-  if (attrs.heads.theta != 0) text += fmt::format(" theta={}", attrs.heads.theta);
-  if (attrs.heads.inverse) text += " inverse";
-  if (attrs.heads.rows) text += " rows";
-  if (attrs.update.type != OptimizerUpdate::Type::adamw) {
-    constexpr std::array<std::string_view, 4> kUpdates{"adamw", "adam_l2", "sgd", "lion"};
-    text += fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.update.type)],
-                        attrs.update.nesterov ? " nesterov" : "");
-  }
-  if (attrs.update.split_master) text += " split";
-  if (!attrs.comm.cuts.empty()) text += fmt::format(" cuts={}", fmt::join(attrs.comm.cuts, ","));
-  if (attrs.comm.length != INT64_MAX)
-    text += fmt::format(" bucket={}+{}", attrs.comm.from, attrs.comm.length);
-  if (!attrs.comm.contributes.empty()) {
-    text += " from=";
-    for (const bool one : attrs.comm.contributes) text += one ? '1' : '0';
+  for (std::size_t i = 0; i < op.out.size(); ++i) {
+    const ValueId id = op.out[i];
+    text += fmt::format(" {}{}", id == kNoValue ? "-" : program.value(id).name,
+                        op.adds_to(i) ? "+" : "");
   }
   return text;
 }
@@ -136,11 +80,13 @@ std::string print(const Program& program) {
   }
   for (const Value& value : program.values) text += line_of(program, value);
   for (const Op& op : program.ops) {
+    const OpRow& row = row_of(op);
     const std::string micro = op.micro < 0 ? std::string() : fmt::format("@{}", op.micro);
     const bool is_plain = op.stream == StreamId::compute;
-    text += fmt::format("op {}{} {}{} ->{}{}{}{}\n", op.path, micro, name_of(op.code),
-                        text_of(program, op.in), text_of(program, op.out), text_of(op.attrs),
-                        is_plain ? "" : " on ", is_plain ? "" : name_of(op.stream));
+    text += fmt::format("op {}{} {}{} ->{}{}{}{}\n", op.path, micro, row.name,
+                        text_of(program, op.in), results_of(program, op),
+                        row.print == nullptr ? "" : row.print(op), is_plain ? "" : " on ",
+                        is_plain ? "" : name_of(op.stream));
   }
   return text;
 }

@@ -8,9 +8,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
-#include "engine/kernels/kernels.h"
+#include "engine/program/ops/ops.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {
@@ -41,104 +43,33 @@ inline constexpr std::size_t kStreams = 8;
 inline constexpr std::array<const char*, kStreams> kStreamNames{
     "compute", "gather", "reduce", "fetch", "evict", "host", "read", "write"};
 
-/// Comments: inputs -> outputs, by position; then the attributes used. Operands with "?" may be
-/// kNoValue. Shapes: engine/kernels/kernels.h.
-enum class OpCode : std::uint8_t {
-  embed,                   // tokens, wte, wpe? -> out
-  embed_backward,          // tokens, dout -> dwte, dwpe?; accumulate, accumulate2 (wpe)
-  layernorm,               // in, delta?, weight, bias -> sum?, out, mean, rstd; eps
-  layernorm_backward,      // dout, in, weight, mean, rstd, dresidual? -> din, dweight, dbias;
-                           // accumulate
-  rmsnorm,                 // in, delta?, weight -> sum?, out, rstd; eps
-  rmsnorm_backward,        // dout, in, weight, rstd, dresidual? -> din, dweight; accumulate
-  linear,                  // in, weight, bias? -> out, pre?; epilogue, heads (of heads)
-  linear_backward_input,   // dout, weight, pre? -> din
-  linear_backward_weight,  // in, dout -> dweight, dbias?; accumulate
-  gelu,                    // pre -> out
-  gelu_backward,           // pre, dout -> din
-  swiglu,                  // in -> out
-  swiglu_backward,         // in, dout -> din
-  dropout,                 // in, samples -> out; dropout
-  rotary,                  // qkv -> qkv; heads
-  attention,               // qkv, samples? -> out, lse; dropout, heads
-  attention_backward,      // qkv, out, lse, dout, samples? -> dqkv; dropout, heads
-  head_loss,               // in, weight, targets -> loss, count; valid_vocab, chunk_rows
-  head_loss_backward,      // in, weight, targets -> loss, count, din, dweight; valid_vocab,
-                           // chunk_rows, accumulate
-  add,                     // a, b -> out (may be a)
-  exchange,                // root? -> staging; comm (all-to-all of slices)
-  all_gather,              // own slice? -> full (without the input `full` already holds the own
-                           // slice); comm
-  copy,                    // from -> to (same type and size, any tiers)
-  idle,                    // any -> none; stands for another rank's op and uses the same values, so
-                           // that all ranks communicate alike
-  leaf_squares,            // flat -> sums, non_finite (of each leaf)
-  control,                 // sums, non_finite of every group -> none; derives the step's decision,
-                           // the same on all ranks
-  update,                  // gradient, master, m, v?, weights? -> master, m, v?, weights?; group,
-                           // update
-  clear                    // none -> any number of values, set to zero bytes
-};
-
-/// What a communication op moves: flat memory of one parameter group, cut into one slice per rank.
-/// exchange:   rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r]. staging gets
-///             this rank's slice from each contributor, in rank order: shape (contributors,
-///             cuts[rank+1] - cuts[rank]).
-/// all_gather: every rank's slice of `full` goes to all.
-/// Of every slice only [from, from + length) moves: a bucket.
-struct CommAttrs {
-  std::vector<std::int64_t>
-      cuts{};  // elements; world size + 1 entries, multiples of 1024 but for the last
-  std::vector<bool> contributes{};  // exchange only
-  std::int64_t from = 0, length = INT64_MAX;
-};
-
-/// Random numbers are keyed by the op's path, so second runs and backward ops carry the key.
-struct DropoutAttrs {
-  float rate = 0;
-  std::uint64_t key = 0;  // XXH3 of the path in the forward program
-};
-
-/// Numbers of heads, and how rotary embeddings rotate them. kv_heads = 0: as many as heads.
-struct HeadsAttrs {
-  std::int64_t heads = 0, kv_heads = 0;
-  float theta = 0;  // of rotary
-  bool inverse = false, rows = false;
-};
-
-/// The optimizer; sgd and lion have no v.
-struct UpdateAttrs {
-  OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
-  bool nesterov = false;  // of sgd
-  // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
-  // weights are read too, as the last operand
-  bool split_master = false;
-  [[nodiscard]] bool has_two_moments() const {
-    return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
-  }
-};
-
-struct OpAttrs {
-  bool accumulate = false, accumulate2 = false;
-  Linear::Epilogue epilogue = Linear::Epilogue::none;
-  float eps = 1e-5F;
-  std::int64_t valid_vocab = 0, chunk_rows = 0;
-  int group = -1;  // parameter group of ops that belong to one
-  CommAttrs comm{};
-  DropoutAttrs dropout{};
-  HeadsAttrs heads{};
-  UpdateAttrs update{};
-};
+/// When an op runs. differentiate() begins the backward pass; what shard() adds belongs to the step.
+enum class Phase : std::uint8_t { forward, backward, step };
 
 struct Op {
-  OpCode code = OpCode::add;
+  OpAttrs attrs;
   // Stable through passes: "block3.attn.qkv", backward "block3.attn.qkv.grad", "reduce.block3"
   std::string path;
   int micro = -1;  // like Value::micro
   std::vector<ValueId> in{}, out{};
-  OpAttrs attrs{};
+  std::uint32_t adds = 0;  // bit i: adds to out[i], which it otherwise overwrites
+  int group = -1;          // parameter group of ops that belong to one
+  int block = -1;          // the model's block: recomputation works block by block; -1: outside
+  Phase phase = Phase::step;
   StreamId stream = StreamId::compute;
+
+  [[nodiscard]] bool adds_to(std::size_t output) const { return (adds >> output & 1U) != 0; }
 };
+
+template <class Kind>
+bool is(const Op& op) {
+  return std::holds_alternative<Kind>(op.attrs);
+}
+/// Returns the op's attributes; it must be a `Kind`.
+template <class Kind>
+const Kind& as(const Op& op) {
+  return std::get<Kind>(op.attrs);
+}
 
 /// Initial value of a parameter. Random numbers are keyed by the tensor's name.
 struct ParamInit {
@@ -185,22 +116,40 @@ inline constexpr std::int64_t kLeaf = 1024;
 struct MicroBatch {
   int virtual_rank = 0;
   int micro_step = 0;
-  ValueId tokens = kNoValue, targets = kNoValue;  // inputs, (rows) i32
-  ValueId loss = kNoValue, count = kNoValue;      // (1) f64, (1) i64
-  ValueId samples = kNoValue;  // input, (B) i64: sequence numbers; for dropout only
+  ValueId loss = kNoValue, count = kNoValue;  // (1) f64, (1) i64
 };
+
+/// A value that the caller fills in before the program runs.
+struct Input {
+  std::string name;  // what it holds, such as input::kTokens
+  int micro = 0;     // index into Program::micro_batches
+  ValueId value = kNoValue;
+};
+/// The inputs of the models so far.
+namespace input {
+inline constexpr const char* kTokens = "tokens";    // (rows) i32
+inline constexpr const char* kTargets = "targets";  // (rows) i32; negative: no target
+inline constexpr const char* kSamples = "samples";  // (B) i64: sequence numbers; for dropout only
+}  // namespace input
 
 struct Program {
   std::vector<Value> values;
   std::vector<Op> ops;
   std::vector<ParamGroup> groups;
   std::vector<MicroBatch> micro_batches;
+  std::vector<Input> inputs;
   ValueId final_activation =
       kNoValue;              // forward programs: output of the last norm (rows, C), for sampling
   Kernels::Extents extents;  // the sizes that the kernels' scratch is made for
 
   [[nodiscard]] const Value& value(ValueId id) const {
     return values[static_cast<std::size_t>(id)];
+  }
+  /// Returns the input with this name; kNoValue if the program has none.
+  [[nodiscard]] ValueId input(std::string_view name, std::size_t micro = 0) const {
+    for (const Input& input : inputs)
+      if (input.name == name && input.micro == static_cast<int>(micro)) return input.value;
+    return kNoValue;
   }
   ValueId add_value(Value value) {
     values.push_back(std::move(value));

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/program/liveness.h"
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 
 namespace ds {
@@ -16,8 +17,7 @@ class Recomputation {
  public:
   Recomputation(const Program& differentiated, bool fused_epilogues)
       : program_(differentiated), ops_(std::move(program_.ops)), fused_epilogues_(fused_epilogues) {
-    const auto first = std::find_if(ops_.begin(), ops_.end(), is_backward);
-    forward_ops_ = static_cast<std::size_t>(first - ops_.begin());
+    forward_ops_ = forward_ops(ops_);
     made_by_.assign(program_.values.size(), kNoOp);
     clones_.assign(program_.values.size(), kNoValue);
     for (std::size_t i = 0; i < forward_ops_; ++i) {
@@ -28,17 +28,16 @@ class Recomputation {
     dropped_.assign(program_.values.size(), false);
   }
 
-  // Drops what is cheap to recompute: norms from the kept sums, GELU and SwiGLU from their kept
-  // argument, attention from the kept q, k and v. A rotary embedding's result stays: otherwise its
-  // operand, which is as large, would have to stay.
+  // Drops what is cheap to recompute. A rotary embedding's result is not, since its operand, which is
+  // as large, would have to stay.
   void drop_selected() {
     for (std::size_t i = 0; i < forward_ops_; ++i) {
       const Op& op = ops_[i];
-      if (block_of(op) < 0) continue;
-      if (op.code == OpCode::layernorm) drop({op.out[1], op.out[2], op.out[3]});
-      if (op.code == OpCode::rmsnorm) drop({op.out[1], op.out[2]});
-      if (op.code == OpCode::attention || op.code == OpCode::swiglu) drop(op.out);
-      if (is_gelu(op) && !fused_epilogues_) drop({op.out[0]});
+      const Again& again = row_of(op).again;
+      if (op.block < 0 || again.cheap == nullptr) continue;
+      const std::uint32_t cheap = again.cheap(op, fused_epilogues_);
+      for (std::size_t k = 0; k < op.out.size(); ++k)
+        if ((cheap >> k & 1U) != 0) drop({op.out[k]});
     }
   }
 
@@ -47,9 +46,9 @@ class Recomputation {
   // needed right away, so recomputing them would save nothing.
   void drop_blocks() {
     int last = -1;
-    for (std::size_t i = 0; i < forward_ops_; ++i) last = std::max(last, block_of(ops_[i]));
+    for (std::size_t i = 0; i < forward_ops_; ++i) last = std::max(last, ops_[i].block);
     for (std::size_t i = 0; i < forward_ops_; ++i) {
-      const int block = block_of(ops_[i]);
+      const int block = ops_[i].block;
       if (block >= 0 && block != last) drop(ops_[i].out);
     }
     for (std::size_t i = 0; i < forward_ops_; ++i) keep_what_enters(ops_[i]);
@@ -69,24 +68,6 @@ class Recomputation {
  private:
   static constexpr std::size_t kNoOp = static_cast<std::size_t>(-1);
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-  /// Returns whether the op is a norm: of in[0], or of in[0] + in[1] with the sum in out[0].
-  static bool is_norm(const Op& op) {
-    return op.code == OpCode::layernorm || op.code == OpCode::rmsnorm;
-  }
-  static bool is_gelu(const Op& op) {
-    return op.code == OpCode::linear && op.attrs.epilogue == Linear::Epilogue::gelu;
-  }
-
-  // Returns the parameter group of a block's op, found by the op's path; -1 outside of blocks.
-  [[nodiscard]] int block_of(const Op& op) const {
-    const std::string_view name = std::string_view(op.path).substr(0, op.path.find('.'));
-    if (!name.starts_with("block")) return -1;
-    for (std::size_t g = 0; g < program_.groups.size(); ++g) {
-      if (program_.groups[g].name == name) return static_cast<int>(g);
-    }
-    return -1;
-  }
-
   void drop(const std::vector<ValueId>& ids) {
     for (const ValueId id : ids) {
       if (id != kNoValue) dropped_[index(id)] = true;
@@ -94,12 +75,11 @@ class Recomputation {
   }
 
   void keep_what_enters(const Op& op) {
-    const int block = block_of(op);
     const auto enters = [&](ValueId id) {
       return id != kNoValue && made_by_[index(id)] != kNoOp &&
-             block_of(ops_[made_by_[index(id)]]) != block;
+             ops_[made_by_[index(id)]].block != op.block;
     };
-    if (is_norm(op) && op.out[0] != kNoValue && enters(op.in[0]) && enters(op.in[1])) {
+    if (row_of(op).again.sums_inputs && op.out[0] != kNoValue && enters(op.in[0]) && enters(op.in[1])) {
       dropped_[index(op.out[0])] = false;
       return;
     }
@@ -115,16 +95,16 @@ class Recomputation {
   }
 
   void run_again(Op op) {
-    const auto kept = [&](ValueId id) { return id != kNoValue && !dropped_[index(id)]; };
-    if (is_norm(op) && kept(op.out[0])) {
+    op.phase = Phase::backward;
+    const Again& again = row_of(op).again;
+    std::uint32_t kept = 0;
+    for (std::size_t i = 0; i < op.out.size(); ++i)
+      if (op.out[i] != kNoValue && !dropped_[index(op.out[i])]) kept |= 1U << i;
+    if (again.sums_inputs && (kept & 1U) != 0) {
       op.in[0] = std::exchange(op.out[0], kNoValue);
       op.in[1] = kNoValue;
-    } else if (is_gelu(op) && kept(op.out[1]) && !fused_epilogues_) {
-      op.code = OpCode::gelu;
-      op.in = {op.out[1]};
-      op.out.pop_back();
-      op.attrs = {};
     }
+    if (again.shrink != nullptr) again.shrink(op, kept, fused_epilogues_);
     for (ValueId& id : op.in) id = available(id);
     for (ValueId& id : op.out) {
       if (id != kNoValue) id = clone(id);

@@ -84,11 +84,10 @@ class Unroll {
     step_.program.micro_batches.push_back(
         {.virtual_rank = turn.virtual_rank,
          .micro_step = turn.micro_step,
-         .tokens = instance(batch.tokens),
-         .targets = instance(batch.targets),
          .loss = instance(batch.loss),
-         .count = instance(batch.count),
-         .samples = batch.samples == kNoValue ? kNoValue : instance(batch.samples)});
+         .count = instance(batch.count)});
+    for (const Input& input : template_.inputs)
+      step_.program.inputs.push_back({input.name, micro_, instance(input.value)});
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
       emit(template_.ops[i], turn);
       const auto [first, last] = completions_.equal_range(i);
@@ -108,7 +107,7 @@ class Unroll {
           weights.push_back(shared_[static_cast<std::size_t>(id)]);
       }
       if (!weights.empty() && step_.gathers_weights())
-        step_.program.ops.push_back({.code = OpCode::idle, .path = op.path, .in = weights});
+        step_.program.ops.push_back({.attrs = ops::Idle{}, .path = op.path, .in = weights});
       const auto [first, last] = completions_.equal_range(i);
       for (auto done = first; done != last; ++done)
         reduction_->on_complete(index, done->second, kNoValue);
@@ -118,26 +117,22 @@ class Unroll {
   void emit(const Op& op, const Turn& turn) {
     Op unrolled = op;
     unrolled.micro = micro_;
-    bool makes_gradient = false;
-    const auto rename = [&](std::vector<ValueId>& ids) {
-      for (ValueId& id : ids) {
-        if (id == kNoValue) continue;
-        const auto found = gradients_.find(id);
-        if (found == gradients_.end()) {
-          id = instance(id);
-          continue;
-        }
-        makes_gradient = true;
-        const FlatGradient& gradient = leaf(found->second.group, turn);
-        const int tensor = found->second.tensor;
-        id = tensor < 0 ? gradient.flat : gradient.tensors[static_cast<std::size_t>(tensor)];
-      }
-    };
-    rename(unrolled.in);
-    rename(unrolled.out);
-    if (makes_gradient && !turn.fresh)
-      unrolled.attrs.accumulate = unrolled.attrs.accumulate2 = true;
+    for (ValueId& id : unrolled.in) id = renamed(id, turn);
+    for (std::size_t i = 0; i < unrolled.out.size(); ++i) {
+      if (gradients_.contains(unrolled.out[i]) && !turn.fresh) unrolled.adds |= 1U << i;
+      unrolled.out[i] = renamed(unrolled.out[i], turn);
+    }
     step_.program.ops.push_back(std::move(unrolled));
+  }
+
+  // Returns the value of the step for one of the template.
+  ValueId renamed(ValueId id, const Turn& turn) {
+    if (id == kNoValue) return id;
+    const auto found = gradients_.find(id);
+    if (found == gradients_.end()) return instance(id);
+    const FlatGradient& gradient = leaf(found->second.group, turn);
+    const int tensor = found->second.tensor;
+    return tensor < 0 ? gradient.flat : gradient.tensors[static_cast<std::size_t>(tensor)];
   }
 
   ValueId instance(ValueId id) {

@@ -20,10 +20,10 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   for (std::size_t i = 0; i < body.size(); ++i) {
     // A rank without a part of the group gathers it too, so that the order is the same on all
     // ranks.
-    const bool gathers = body[i].code == OpCode::all_gather &&
+    const bool gathers = is<ops::AllGather>(body[i]) &&
                          program.value(body[i].out[0]).kind == ValueKind::parameter;
     if (gathers) {
-      std::size_t& of_group = first[static_cast<std::size_t>(body[i].attrs.group)];
+      std::size_t& of_group = first[static_cast<std::size_t>(body[i].group)];
       of_group = std::min(of_group, i);
     }
     for (const ValueId id : body[i].in) {
@@ -40,25 +40,23 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body) {
   std::vector<std::size_t> last(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
-    if (body[i].attrs.group < 0) continue;
-    const auto g = static_cast<std::size_t>(body[i].attrs.group);
+    if (body[i].group < 0) continue;
+    const auto g = static_cast<std::size_t>(body[i].group);
     const ValueId gradient = program.groups[g].gradient;
     const bool writes_gradient =
         gradient != kNoValue &&
         std::any_of(body[i].out.begin(), body[i].out.end(), [&](ValueId id) {
           return id != kNoValue && home_of(program, id).base == home_of(program, gradient).base;
         });
-    const OpCode code = body[i].code;
-    const bool reduces =
-        code == OpCode::exchange || code == OpCode::add || code == OpCode::leaf_squares;
+    const bool reduces = is<ops::Exchange>(body[i]) || is<ops::Add>(body[i]) ||
+                         is<ops::LeafSquares>(body[i]);
     if (reduces || writes_gradient) last[g] = i;
   }
   return last;
 }
 
 StepParts parts_of(const Program& step) {
-  const auto control = std::find_if(step.ops.begin(), step.ops.end(),
-                                    [](const Op& op) { return op.code == OpCode::control; });
+  const auto control = std::ranges::find_if(step.ops, is<ops::Control>);
   DS_ASSERT(control != step.ops.end());
   return {{step.ops.begin(), control + 1}, {control + 1, step.ops.end()}};
 }
@@ -79,7 +77,7 @@ std::vector<Op> spread(const StepParts& parts, const std::vector<int>& order,
                        const std::vector<std::size_t>& anchor) {
   std::vector<std::size_t> until(anchor.size(), 0);
   for (std::size_t i = 0; i < parts.tail.size(); ++i)
-    until[static_cast<std::size_t>(parts.tail[i].attrs.group)] = i + 1;
+    until[static_cast<std::size_t>(parts.tail[i].group)] = i + 1;
   std::vector<Op> ops;
   std::size_t sent = 0, next = 0;
   const auto send = [&](std::size_t end) {

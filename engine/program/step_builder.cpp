@@ -89,19 +89,19 @@ ValueId StepBuilder::reduced_slice(int g) {
 // Clears gaps: sums and the optimizer run over the flat memory, including what no kernel writes.
 void StepBuilder::clear(int g, const FlatGradient& gradient) {
   if (gradient.gaps.empty()) return;
-  program.ops.push_back({.code = OpCode::clear,
+  program.ops.push_back({.attrs = ops::Clear{},
                          .path = "clear." + program.value(gradient.flat).name,
                          .out = gradient.gaps,
-                         .attrs = {.group = g}});
+                         .group = g});
 }
 
 void StepBuilder::emit_add(int g, ValueId left, ValueId right, ValueId out, StreamId stream) {
   if (program.value(out).shape.elements() == 0) return;
-  program.ops.push_back({.code = OpCode::add,
+  program.ops.push_back({.attrs = ops::Add{},
                          .path = fmt::format("reduce.{}.add{}", group(g).name, made_++),
                          .in = {left, right},
                          .out = {out},
-                         .attrs = {.group = g},
+                         .group = g,
                          .stream = stream});
 }
 
@@ -128,15 +128,14 @@ std::vector<ValueId> StepBuilder::exchange(int g, ValueId root,
   const ValueId staging = program.add_value(
       {.name = name, .kind = ValueKind::gradient, .dtype = DType::f32, .shape = {rows, length}});
   for (const BucketRange& bucket : buckets_of(cuts(g), spec.reduce_bucket)) {
-    program.ops.push_back({.code = OpCode::exchange,
+    program.ops.push_back({.attrs = ops::Exchange{{.cuts = cuts(g),
+                                                    .contributes = contributes,
+                                                    .from = bucket.from,
+                                                    .length = bucket.length}},
                            .path = fmt::format("exchange.{}{}", group(g).name, suffix),
                            .in = {root},
                            .out = {staging},
-                           .attrs = {.group = g,
-                                     .comm = {.cuts = cuts(g),
-                                              .contributes = contributes,
-                                              .from = bucket.from,
-                                              .length = bucket.length}},
+                           .group = g,
                            .stream = reduce_stream()});
   }
   std::vector<ValueId> views;
@@ -154,11 +153,11 @@ void StepBuilder::finish_reduction(int g) {
         program.add_value({.name = "norm.sums." + name, .dtype = DType::f64, .shape = {leaves}});
     const ValueId bad = program.add_value(
         {.name = "norm.non_finite." + name, .dtype = DType::i64, .shape = {leaves}});
-    program.ops.push_back({.code = OpCode::leaf_squares,
+    program.ops.push_back({.attrs = ops::LeafSquares{},
                            .path = "norm." + name,
                            .in = {reduced_slice(g)},
                            .out = {sums, bad},
-                           .attrs = {.group = g},
+                           .group = g,
                            .stream = reduce_stream()});
     norm_parts_.insert(norm_parts_.end(), {sums, bad});
   }
@@ -168,14 +167,14 @@ void StepBuilder::finish_reduction(int g) {
 
 void StepBuilder::all_gather(int g, ValueId full, const std::string& path, StreamId stream) {
   for (const BucketRange& bucket : buckets_of(cuts(g), spec.gather_bucket)) {
-    program.ops.push_back({.code = OpCode::all_gather,
+    program.ops.push_back({.attrs = ops::AllGather{{.cuts = cuts(g),
+                                                    .contributes = {},
+                                                    .from = bucket.from,
+                                                    .length = bucket.length}},
                            .path = path,
+                           .in = {kNoValue},
                            .out = {full},
-                           .attrs = {.group = g,
-                                     .comm = {.cuts = cuts(g),
-                                              .contributes = {},
-                                              .from = bucket.from,
-                                              .length = bucket.length}},
+                           .group = g,
                            .stream = stream});
   }
 }

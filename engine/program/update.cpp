@@ -49,14 +49,13 @@ void append_update_of(StepBuilder& step, int g) {
                                        ? add_state(step, group, ".moment2")
                                        : kNoValue};
     group.states = {all};
-    std::vector<ValueId> in{group.gradient, all.master, all.moment1, all.moment2};
-    if (step.spec.update.split_master) in.push_back(weights);
     step.program.ops.push_back(
-        {.code = OpCode::update,
+        {.attrs = ops::Update{step.spec.update},
          .path = "update." + group.name,
-         .in = std::move(in),
+         .in = {group.gradient, all.master, all.moment1, all.moment2,
+                step.spec.update.split_master ? weights : kNoValue},
          .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
-         .attrs = {.group = g, .update = step.spec.update}});
+         .group = g});
   }
   if (step.splits_states() && !splits_weights(group, step.spec))
     step.all_gather(g, group.weights, "gather." + group.name, step.gather_stream());
@@ -65,7 +64,7 @@ void append_update_of(StepBuilder& step, int g) {
 }  // namespace
 
 void append_update(StepBuilder& step) {
-  step.program.ops.push_back({.code = OpCode::control, .path = "control", .in = step.norm_parts()});
+  step.program.ops.push_back({.attrs = ops::Control{}, .path = "control", .in = step.norm_parts()});
   for (int g = 0; g < step.groups(); ++g) append_update_of(step, g);
 }
 

@@ -23,7 +23,7 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
   };
   for (const Op& op : parts.body) each_written(op, [](int& count) { ++count; });
   for (const Op& op : step.ops) {
-    const bool is_update = op.code == OpCode::update || op.code == OpCode::copy;
+    const bool is_update = is<ops::Update>(op) || is<ops::Copy>(op);
     for (const ValueId id : op.in) {
       if (!is_update || id == kNoValue) continue;
       const auto found = writers.find(home_of(step, id).base);
@@ -55,7 +55,7 @@ EarlyStep update_early(const Program& step, bool overlap) {
         std::min(done[static_cast<std::size_t>(order[after])] + 1, parts.body.size() - 1);
   }
   const auto is_read = [&](const Op& op) {
-    return op.code == OpCode::copy && common.value(op.in[0]).kind == ValueKind::state &&
+    return is<ops::Copy>(op) && common.value(op.in[0]).kind == ValueKind::state &&
            op.stream == StreamId::fetch;
   };
   const auto reads_end = std::find_if_not(parts.tail.begin(), parts.tail.end(), is_read);

@@ -1,10 +1,9 @@
 // verify(): checks names and views, and that no byte is read before it is written.
-#include "engine/program/verify.h"
-
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 
 namespace ds {
@@ -72,11 +71,12 @@ class Written {
   std::map<ValueId, std::map<std::int64_t, std::int64_t>> ranges_;
 };
 
-// Returns whether the op adds to its i-th result. Only embed_backward treats its two differently.
-bool adds_to(const Program& program, const Op& op, std::size_t i) {
-  if (program.value(op.out[i]).kind != ValueKind::gradient) return false;
-  if (op.code == OpCode::embed_backward && i == 1) return op.attrs.accumulate2;
-  return op.attrs.accumulate;
+void verify_operands(const Program& program, const Op& op) {
+  const OpRow& row = row_of(op);
+  DS_ASSERT(row.in.fit(op.in) && row.out.fit(op.out), "an op lacks operands or has too many");
+  for (std::size_t i = 0; i < op.out.size(); ++i)
+    DS_ASSERT(!op.adds_to(i) || row.out.may_add(i), "an op must not add to this result");
+  row.check(Operands(program, op));
 }
 
 void verify_order(const Program& program) {
@@ -87,7 +87,7 @@ void verify_order(const Program& program) {
     for (std::size_t i = 0; i < op.out.size(); ++i) {
       const ValueId id = op.out[i];
       if (id == kNoValue) continue;
-      DS_ASSERT(!adds_to(program, op, i) || written.covers(id),
+      DS_ASSERT(!op.adds_to(i) || written.covers(id),
                 "a value is added to before it is written");
       written.mark(id);
     }
@@ -98,7 +98,7 @@ void verify_order(const Program& program) {
 
 void verify(const Program& program) {
   verify_values(program);
-  for (const Op& op : program.ops) verify_shapes(program, op);
+  for (const Op& op : program.ops) verify_operands(program, op);
   verify_order(program);
 }
 

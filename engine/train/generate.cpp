@@ -54,7 +54,7 @@ int choose_token(std::span<const float> logits, std::int64_t valid, double tempe
 
 std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
                      std::int64_t valid_vocab, Backend& backend, Stream& stream) {
-  const Tensor tokens = executor.tensor(trunk.micro_batches.front().tokens);
+  const Tensor tokens = executor.tensor(trunk.input(input::kTokens));
   const auto positions = tokens.elements();
   const Tensor head = executor.tensor(head_weights_of(trunk));
   const Tensor final_rows = executor.tensor(trunk.final_activation);

@@ -6,6 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
 
@@ -16,8 +17,7 @@ namespace {
 // head's weights are still available.
 Program without_head(Program program) {
   for (Op& op : program.ops) {
-    if (op.code == OpCode::head_loss)
-      op = {.code = OpCode::idle, .path = op.path, .in = {op.in[0], op.in[1]}};
+    if (row_of(op).is_loss) op = {.attrs = ops::Idle{}, .path = op.path, .in = op.in};
   }
   return program;
 }

@@ -31,8 +31,9 @@ RankMemory::RankMemory(const PlacementPlan& plan, const RankGroups& groups, Back
   const std::array<Group*, 3> by_stream{groups.compute != nullptr ? groups.compute : groups.world,
                                         groups.gather, groups.reduce};
   for (std::size_t s = 0; s < by_stream.size(); ++s) {
-    workplace_.groups[s] = by_stream[s];
-    if (by_stream[s] != nullptr) by_stream[s]->run_on(*streams_[s]);
+    if (by_stream[s] == nullptr) continue;
+    workplace_.groups[{CommRanks::data, static_cast<StreamId>(s)}] = by_stream[s];
+    by_stream[s]->run_on(*streams_[s]);
   }
   const TierPlan& device = plan.device();
   backend.kernels->set_workspace(

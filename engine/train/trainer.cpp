@@ -138,9 +138,8 @@ void Trainer::load_batches() {
   taken_.clear();
   for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
     const MicroBatch& place = program_->micro_batches[micro];
-    auto* samples = place.samples == kNoValue
-                        ? nullptr
-                        : static_cast<std::int64_t*>(executor_->tensor(place.samples).data);
+    const Tensor numbers = executor_->tensor(program_->input(input::kSamples, micro));
+    auto* const samples = static_cast<std::int64_t*>(numbers.data);
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
       const std::int64_t sample =
           first_sample_ + batch_.sample(step_ - first_step_, place.micro_step, place.virtual_rank,
@@ -155,8 +154,8 @@ void Trainer::load_batches() {
 
 void Trainer::load_batch(Executor& executor, const Program& program, std::size_t micro,
                          const Corpus& corpus) {
-  const Tensor tokens = executor.tensor(program.micro_batches[micro].tokens);
-  const Tensor targets = executor.tensor(program.micro_batches[micro].targets);
+  const Tensor tokens = executor.tensor(program.input(input::kTokens, micro));
+  const Tensor targets = executor.tensor(program.input(input::kTargets, micro));
   const auto count = static_cast<std::size_t>(tokens.elements());
   fill_batch(corpus, offsets_, config_.data.seq_len,
              {static_cast<std::int32_t*>(tokens.data), count},
@@ -180,7 +179,7 @@ ControlWord Trainer::own_word() const {
     word.tokens += *static_cast<const std::int64_t*>(executor_->tensor(micro.count).data);
   }
   for (const Op& op : program_->ops) {
-    if (op.code != OpCode::leaf_squares) continue;
+    if (!is<ops::LeafSquares>(op)) continue;
     for (const double sum : numbers<double>(op.out[0])) word.norm_squared.add(sum);
     for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
   }

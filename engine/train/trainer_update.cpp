@@ -18,8 +18,9 @@ void Trainer::guess_update() {
                    .step = step_,
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress};
-  for (const MicroBatch& micro : program_->micro_batches) {
-    const Tensor targets = executor_->tensor(micro.targets);
+  for (const Input& input : program_->inputs) {
+    if (input.name != input::kTargets) continue;
+    const Tensor targets = executor_->tensor(input.value);
     const auto* const first = static_cast<const std::int32_t*>(targets.data);
     word.tokens += std::count_if(first, first + targets.elements(),
                                  [](std::int32_t target) { return target >= 0; });

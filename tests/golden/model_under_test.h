@@ -62,7 +62,7 @@ class ModelUnderTest {
     forward_ = build_model(config, shape);
     step_ = shard(differentiate(forward_), spec);
     head_ = forward_.ops.back().in[1];
-    std::erase_if(forward_.ops, [](const Op& op) { return op.code == OpCode::head_loss; });
+    std::erase_if(forward_.ops, is<ops::HeadLoss>);
     verify(step_);
     place_and_bind();
     load_weights();
@@ -175,10 +175,11 @@ class ModelUnderTest {
       DS_ASSERT(done + static_cast<std::size_t>(tensor.elements()) <= values.size());
       std::memcpy(tensor.data, values.data() + done, static_cast<std::size_t>(tensor.bytes()));
     };
-    for (const MicroBatch& place : program.micro_batches) {
-      copy(place.tokens, batch.tokens);
-      if (with_targets) copy(place.targets, batch.targets);
-      done += static_cast<std::size_t>(executor.tensor(place.tokens).elements());
+    for (std::size_t micro = 0; micro < program.micro_batches.size(); ++micro) {
+      const ValueId tokens = program.input(input::kTokens, micro);
+      copy(tokens, batch.tokens);
+      if (with_targets) copy(program.input(input::kTargets, micro), batch.targets);
+      done += static_cast<std::size_t>(executor.tensor(tokens).elements());
     }
     DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
   }

@@ -84,9 +84,11 @@ std::vector<Placed> any_job(unsigned seed) {
 std::array<std::vector<std::string>, kStreams> messages_of(const Program& program) {
   std::array<std::vector<std::string>, kStreams> messages;
   for (const Op& op : program.ops) {
-    if (op.code != OpCode::all_gather && op.code != OpCode::exchange) continue;
+    if (!is<ops::AllGather>(op) && !is<ops::Exchange>(op)) continue;
     messages[static_cast<std::size_t>(op.stream)].push_back(
-        fmt::format("{} {}", op.path, op.attrs.comm.from));
+        fmt::format("{} {}", op.path,
+                    is<ops::Exchange>(op) ? as<ops::Exchange>(op).comm.from
+                                          : as<ops::AllGather>(op).comm.from));
   }
   return messages;
 }
@@ -168,20 +170,21 @@ TEST_CASE("the decision, the losses and the kernels' scratch are memory too") {
         is_view ? placed.offsets[static_cast<std::size_t>(home.base)] + home.offset : end;
     if (!is_view) end += bytes_of(placed.program.values[i]);
   }
-  const auto missing_when_moved = [&](OpCode code, bool forget = false) {
+  const auto missing_when_moved = [&](bool (*is_one)(const Op&), bool forget = false) {
     Placed other = placed;
-    const auto op = std::find_if(other.program.ops.rbegin(), other.program.ops.rend(),
-                                 [&](const Op& each) { return each.code == code; });
+    const auto op = std::find_if(other.program.ops.rbegin(), other.program.ops.rend(), is_one);
     if (op != other.program.ops.rend()) op->stream = StreamId::evict;
     other.edges = edges_of(other.program, other.offsets);
     if (forget && op != other.program.ops.rend())
       other.edges.waits[static_cast<std::size_t>(other.program.ops.rend() - op) - 1].clear();
     return missing_edge(other.program, other.offsets, other.edges).value_or("");
   };
-  CHECK(missing_when_moved(OpCode::clear) == "");
-  CHECK(missing_when_moved(OpCode::update) == "");
-  CHECK(missing_when_moved(OpCode::update, true) != "");
-  CHECK(missing_when_moved(OpCode::linear_backward_weight).find("the kernels' scratch") !=
-        std::string::npos);
-  CHECK(missing_when_moved(OpCode::head_loss_backward) == "");
+  CHECK(missing_when_moved(is<ops::Clear>) == "");
+  CHECK(missing_when_moved(is<ops::Update>) == "");
+  CHECK(missing_when_moved(is<ops::Update>, true) != "");
+  for (const auto uses_scratch : {is<ops::LinearBackwardWeight>, is<ops::EmbedBackward>}) {
+    CHECK(missing_when_moved(uses_scratch) == "");
+    CHECK(missing_when_moved(uses_scratch, true) != "");
+  }
+  CHECK(missing_when_moved(is<ops::HeadLossBackward>) == "");
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "unit/program/symbolic.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -29,24 +30,25 @@ TEST_CASE(
   std::vector<std::string> paths;
   std::set<std::uint64_t> keys;
   for (const Op& op : program.ops) {
-    if (op.attrs.dropout.rate == 0) continue;
-    CHECK(op.attrs.dropout.rate == 0.1F);
+    const DropoutAttrs dropout = dropout_of(op);
+    if (dropout.rate == 0) continue;
+    CHECK(dropout.rate == 0.1F);
     paths.push_back(op.path);
-    keys.insert(op.attrs.dropout.key);
+    keys.insert(dropout.key);
   }
   CHECK(paths == std::vector<std::string>{"embed.dropout", "block0.attn", "block0.attn.dropout",
                                           "block0.mlp.dropout", "block1.attn",
                                           "block1.attn.dropout", "block1.mlp.dropout"});
   CHECK(keys.size() == paths.size());
-  CHECK(program.micro_batches[0].samples != kNoValue);
+  CHECK(program.input(input::kSamples) != kNoValue);
 }
 
 TEST_CASE("a program without dropout has neither its ops nor the input") {
   const Program program = tiny_forward();
-  CHECK(program.micro_batches[0].samples == kNoValue);
+  CHECK(program.input(input::kSamples) == kNoValue);
   for (const Op& op : program.ops) {
-    CHECK(op.code != OpCode::dropout);
-    CHECK(op.attrs.dropout.rate == 0);
+    CHECK_FALSE(is<ops::Dropout>(op));
+    CHECK(dropout_of(op).rate == 0);
   }
 }
 
@@ -57,12 +59,13 @@ TEST_CASE("backward and second runs draw by the key of the first run") {
     std::map<std::string, std::uint64_t> keys;
     std::map<std::string, int> runs;
     for (const Op& op : program.ops) {
-      if (op.code == OpCode::attention_backward) CHECK(op.attrs.dropout.rate == 0.1F);
-      if (op.attrs.dropout.rate == 0) continue;
+      const DropoutAttrs dropout = dropout_of(op);
+      if (is<ops::AttentionBackward>(op)) CHECK(dropout.rate == 0.1F);
+      if (dropout.rate == 0) continue;
       const std::string path = forward_path(op);
-      if (!keys.contains(path)) keys[path] = op.attrs.dropout.key;
-      CHECK(keys[path] == op.attrs.dropout.key);
-      CHECK(op.in.back() == program.micro_batches[0].samples);
+      if (!keys.contains(path)) keys[path] = dropout.key;
+      CHECK(keys[path] == dropout.key);
+      CHECK(op.in.back() == program.input(input::kSamples));
       ++runs[path];
     }
     CHECK(keys.size() == 7);
@@ -79,11 +82,12 @@ TEST_CASE("each micro-batch of a step has its own sample numbers") {
       shard(differentiate(training_program()), spec_of(0, 1, 2, 2, ShardSpec::Order::boundary));
   verify(step);
   std::set<ValueId> samples;
-  for (const MicroBatch& batch : step.micro_batches) samples.insert(batch.samples);
+  for (const Input& input : step.inputs)
+    if (input.name == input::kSamples) samples.insert(input.value);
   CHECK(samples.size() == 4);
   CHECK(!samples.contains(kNoValue));
   for (const Op& op : step.ops) {
-    if (op.attrs.dropout.rate == 0) continue;
-    CHECK(op.in.back() == step.micro_batches[static_cast<std::size_t>(op.micro)].samples);
+    if (dropout_of(op).rate == 0) continue;
+    CHECK(op.in.back() == step.input(input::kSamples, static_cast<std::size_t>(op.micro)));
   }
 }

@@ -27,8 +27,10 @@ ValueId add_value(Program& program, std::string name, ValueKind kind, Shape shap
 
 MicroBatch add_batch(Program& program) {
   MicroBatch batch;
-  batch.tokens = add_value(program, "tokens", ValueKind::input, {4}, DType::i32);
-  batch.targets = add_value(program, "targets", ValueKind::input, {4}, DType::i32);
+  for (const char* name : {input::kTokens, input::kTargets}) {
+    const ValueId value = add_value(program, name, ValueKind::input, {4}, DType::i32);
+    program.inputs.push_back({name, 0, value});
+  }
   batch.loss = add_value(program, "loss", ValueKind::activation, {1}, DType::f64);
   batch.count = add_value(program, "count", ValueKind::activation, {1}, DType::i64);
   program.micro_batches = {batch};
@@ -73,15 +75,15 @@ Program fan_out() {
   const ValueId weight = parameters.add("weight", {8, 8}), bias = parameters.add("bias", {8});
   const ValueId head = parameters.add("head", {8, 8});
   const ValueId x = add_value(program, "x", ValueKind::activation, {4, 8});
-  program.ops.push_back({.code = OpCode::embed,
+  program.ops.push_back({.attrs = ops::Embed{},
                          .path = "embed",
                          .micro = 0,
-                         .in = {batch.tokens, wte, wpe},
+                         .in = {program.input(input::kTokens), wte, wpe},
                          .out = {x}});
   std::vector<ValueId> parts;
   for (const char* name : {"a", "b", "c"}) {
     parts.push_back(add_value(program, name, ValueKind::activation, {4, 8}));
-    program.ops.push_back({.code = OpCode::linear,
+    program.ops.push_back({.attrs = ops::Linear{},
                            .path = name,
                            .micro = 0,
                            .in = {x, weight, bias},
@@ -90,15 +92,14 @@ Program fan_out() {
   const ValueId ab = add_value(program, "ab", ValueKind::activation, {4, 8});
   const ValueId abc = add_value(program, "abc", ValueKind::activation, {4, 8});
   program.ops.push_back(
-      {.code = OpCode::add, .path = "ab", .micro = 0, .in = {parts[0], parts[1]}, .out = {ab}});
+      {.attrs = ops::Add{}, .path = "ab", .micro = 0, .in = {parts[0], parts[1]}, .out = {ab}});
   program.ops.push_back(
-      {.code = OpCode::add, .path = "abc", .micro = 0, .in = {ab, parts[2]}, .out = {abc}});
-  program.ops.push_back({.code = OpCode::head_loss,
+      {.attrs = ops::Add{}, .path = "abc", .micro = 0, .in = {ab, parts[2]}, .out = {abc}});
+  program.ops.push_back({.attrs = ops::HeadLoss{.valid_vocab = 8, .chunk_rows = 4},
                          .path = "head",
                          .micro = 0,
-                         .in = {abc, head, batch.targets},
-                         .out = {batch.loss, batch.count},
-                         .attrs = {.valid_vocab = 8, .chunk_rows = 4}});
+                         .in = {abc, head, program.input(input::kTargets)},
+                         .out = {batch.loss, batch.count}});
   return program;
 }
 
@@ -124,14 +125,14 @@ TEST_CASE("the tied embedding: the embedding's gradient is added to the head's")
   const Program program = differentiate(tiny_forward());
   const Op &head = op_at(program, "head.grad"), &embed = op_at(program, "embed.grad");
   CHECK(head.out[3] == embed.out[0]);
-  CHECK_FALSE(head.attrs.accumulate);
-  CHECK(embed.attrs.accumulate);
-  CHECK_FALSE(embed.attrs.accumulate2);
+  CHECK_FALSE(head.adds_to(3));
+  CHECK(embed.adds_to(0));
+  CHECK_FALSE(embed.adds_to(1));
 }
 
 TEST_CASE("residual gradients are added inside the norms: GPT-2 has no separate add") {
   const Program program = differentiate(tiny_forward());
-  for (const Op& op : program.ops) CHECK(op.code != OpCode::add);
+  for (const Op& op : program.ops) CHECK_FALSE(is<ops::Add>(op));
   const Op& ln2 = op_at(program, "block1.ln2.grad");
   CHECK(ln2.in[5] == op_at(program, "final.ln.grad").out[0]);
   CHECK(op_at(program, "block1.ln1.grad").in[5] == ln2.out[0]);
@@ -144,7 +145,7 @@ TEST_CASE("a value used three times: its gradients are summed in reverse program
   verify(program);
   std::vector<std::string> added;
   for (const Op& op : program.ops) {
-    if (op.code != OpCode::add || op.path == "ab" || op.path == "abc") continue;
+    if (!is<ops::Add>(op) || op.path == "ab" || op.path == "abc") continue;
     added.push_back(program.value(op.in[0]).name + " + " + program.value(op.in[1]).name);
   }
   REQUIRE(added.size() == 2);
@@ -154,9 +155,9 @@ TEST_CASE("a value used three times: its gradients are summed in reverse program
 
 TEST_CASE("a parameter used three times: the first contribution overwrites, the others add") {
   const Program program = differentiate(fan_out());
-  CHECK_FALSE(op_at(program, "c.grad.weight").attrs.accumulate);
-  CHECK(op_at(program, "b.grad.weight").attrs.accumulate);
-  CHECK(op_at(program, "a.grad.weight").attrs.accumulate);
+  CHECK_FALSE(op_at(program, "c.grad.weight").adds_to(0));
+  CHECK(op_at(program, "b.grad.weight").adds_to(0));
+  CHECK(op_at(program, "a.grad.weight").adds_to(0));
 }
 
 TEST_CASE("verify accepts what every pass makes, for both types") {

@@ -31,9 +31,9 @@ std::string name_of(const Program& program, ValueId id) {
   return id == kNoValue ? "-" : program.value(id).name;
 }
 
-int count(const Program& program, OpCode code) {
-  return static_cast<int>(std::count_if(program.ops.begin(), program.ops.end(),
-                                        [&](const Op& op) { return op.code == code; }));
+template <class Kind>
+int count(const Program& program) {
+  return static_cast<int>(std::ranges::count_if(program.ops, is<Kind>));
 }
 
 }  // namespace
@@ -62,9 +62,9 @@ TEST_CASE("Llama: groups, and a head that is tied or not") {
   CHECK(groups_of(llama(true)) == "embed block0 block1 final ");
   const Program own = differentiate(llama()), tied = differentiate(llama(true));
   CHECK(name_of(own, op_at(own, "head.grad").out[3]) == "lm_head.weight.grad");
-  CHECK(!op_at(own, "embed.grad").attrs.accumulate);
+  CHECK(!op_at(own, "embed.grad").adds_to(0));
   CHECK(name_of(tied, op_at(tied, "head.grad").out[3]) == "embed_tokens.weight.grad");
-  CHECK(op_at(tied, "embed.grad").attrs.accumulate);
+  CHECK(op_at(tied, "embed.grad").adds_to(0));
   CHECK(op_at(tied, "embed.grad").out[1] == kNoValue);
 }
 
@@ -74,8 +74,8 @@ TEST_CASE("Llama: fewer key heads, and the gradient is rotated back in rows") {
   const Op& rotary = op_at(program, "block1.attn.rotary");
   CHECK(value(rotary.in[0]).shape == Shape{1, 2, 2 + 2 * 1, 4, 8});
   const Op& back = op_at(program, "block1.attn.rotary.grad");
-  CHECK(back.attrs.heads.inverse);
-  CHECK(back.attrs.heads.rows);
+  CHECK(as<ops::Rotary>(back).inverse);
+  CHECK(as<ops::Rotary>(back).rows);
   CHECK(value(back.in[0]).shape == Shape{8, (2 + 2) * 8});
   CHECK(op_at(program, "block1.attn.qkv.grad.in").in[0] == back.out[0]);
   // As many key heads as query heads: the shape of GPT-2.
@@ -85,9 +85,9 @@ TEST_CASE("Llama: fewer key heads, and the gradient is rotated back in rows") {
 
 TEST_CASE("Llama: selective recomputes norms, SwiGLU and attention, not the rotated heads") {
   const Program program = recompute(differentiate(llama()), Recompute::selective);
-  CHECK(count(program, OpCode::rmsnorm) == 5 + 4);
-  CHECK(count(program, OpCode::swiglu) == 2 + 2);
-  CHECK(count(program, OpCode::attention) == 2 + 2);
-  CHECK(count(program, OpCode::rotary) == 2 + 2);  // forward and backward
-  CHECK(count(program, OpCode::linear) == 2 * 4);
+  CHECK(count<ops::RmsNorm>(program) == 5 + 4);
+  CHECK(count<ops::SwiGlu>(program) == 2 + 2);
+  CHECK(count<ops::Attention>(program) == 2 + 2);
+  CHECK(count<ops::Rotary>(program) == 2 + 2);  // forward and backward
+  CHECK(count<ops::Linear>(program) == 2 * 4);
 }

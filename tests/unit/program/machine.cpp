@@ -21,7 +21,11 @@ std::byte pattern_of(const std::string& name, std::int64_t i) {
 }
 
 bool is_communication(const Op& op) {
-  return op.code == OpCode::exchange || op.code == OpCode::all_gather;
+  return is<ops::Exchange>(op) || is<ops::AllGather>(op);
+}
+
+const CommAttrs& comm_of(const Op& op) {
+  return is<ops::Exchange>(op) ? as<ops::Exchange>(op).comm : as<ops::AllGather>(op).comm;
 }
 
 std::vector<float> sum(std::vector<float> left, const std::vector<float>& right) {
@@ -138,8 +142,8 @@ const Op* Machine::run() {
 }
 
 void Machine::run_op(const Op& op) {
-  if (op.code == OpCode::control || op.code == OpCode::update) return;
-  if (op.code == OpCode::add && program_.value(op.out[0]).kind == ValueKind::gradient) {
+  if (is<ops::Control>(op) || is<ops::Update>(op)) return;
+  if (is<ops::Add>(op) && program_.value(op.out[0]).kind == ValueKind::gradient) {
     const float *a = floats(op.in[0]), *b = floats(op.in[1]);
     float* out = floats(op.out[0]);
     for (std::int64_t i = 0; i < program_.value(op.out[0]).shape.elements(); ++i)
@@ -152,7 +156,7 @@ void Machine::run_op(const Op& op) {
   for (std::size_t i = 0; i < op.out.size(); ++i) {
     if (op.out[i] == kNoValue) continue;
     const Value& value = program_.value(op.out[i]);
-    if (op.code == OpCode::clear) {
+    if (is<ops::Clear>(op)) {
       std::memset(data(op.out[i]), 0, static_cast<std::size_t>(bytes_of(value)));
     } else if (value.kind == ValueKind::gradient) {
       add_gradient(op, i);
@@ -167,8 +171,7 @@ void Machine::add_gradient(const Op& op, std::size_t operand) {
   const std::int64_t elements = program_.value(op.out[operand]).shape.elements();
   const std::vector<float> part =
       random_gradient(op.path, operand, batch.virtual_rank, batch.micro_step, elements);
-  const bool is_wpe = op.code == OpCode::embed_backward && operand == 1;
-  const bool adds = is_wpe ? op.attrs.accumulate2 : op.attrs.accumulate;
+  const bool adds = op.adds_to(operand);
   float* to = floats(op.out[operand]);
   for (std::size_t i = 0; i < part.size(); ++i) to[i] = adds ? to[i] + part[i] : part[i];
 }
@@ -183,9 +186,9 @@ World::World(const Program& differentiated, ShardSpec spec) {
     if (ops[0] == nullptr) return;
     for (const Op* op : ops) {
       REQUIRE(op->path == ops[0]->path);
-      REQUIRE(op->attrs.comm.cuts == ops[0]->attrs.comm.cuts);
+      REQUIRE(comm_of(*op).cuts == comm_of(*ops[0]).cuts);
     }
-    if (ops[0]->code == OpCode::exchange) {
+    if (is<ops::Exchange>(*ops[0])) {
       exchange(ops);
     } else {
       all_gather(ops);
@@ -195,12 +198,12 @@ World::World(const Program& differentiated, ShardSpec spec) {
 }
 
 void World::exchange(const std::vector<const Op*>& ops) {
-  const std::vector<std::int64_t>& cuts = ops[0]->attrs.comm.cuts;
+  const std::vector<std::int64_t>& cuts = comm_of(*ops[0]).cuts;
   for (std::size_t to = 0; to < ranks_.size(); ++to) {
     const std::int64_t length = cuts[to + 1] - cuts[to];
     std::int64_t row = 0;
     for (std::size_t from = 0; from < ranks_.size(); ++from) {
-      const bool contributes = ops[to]->attrs.comm.contributes[from];
+      const bool contributes = comm_of(*ops[to]).contributes[from];
       REQUIRE(contributes == (ops[from]->in[0] != kNoValue));
       if (!contributes) continue;
       const float* root = ranks_[from].floats(ops[from]->in[0]) + cuts[to];
@@ -210,7 +213,7 @@ void World::exchange(const std::vector<const Op*>& ops) {
 }
 
 void World::all_gather(const std::vector<const Op*>& ops) {
-  const std::vector<std::int64_t>& cuts = ops[0]->attrs.comm.cuts;
+  const std::vector<std::int64_t>& cuts = comm_of(*ops[0]).cuts;
   for (std::size_t to = 0; to < ranks_.size(); ++to) {
     for (std::size_t from = 0; from < ranks_.size(); ++from) {
       if (from == to) continue;

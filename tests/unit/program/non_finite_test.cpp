@@ -27,12 +27,12 @@ struct TwoLayers {
     mid = add("mid", ds::ValueKind::activation);
     w1 = add("h.1.weight", ds::ValueKind::parameter);
     out = add("out", ds::ValueKind::activation);
-    program.ops.push_back({.code = ds::OpCode::linear,
+    program.ops.push_back({.attrs = ds::ops::Linear{},
                            .path = "block0.fc",
                            .in = {in, w0},
                            .out = {ds::kNoValue, mid}});
     program.ops.push_back(
-        {.code = ds::OpCode::linear, .path = "block1.fc", .in = {mid, w1}, .out = {out}});
+        {.attrs = ds::ops::Linear{}, .path = "block1.fc", .in = {mid, w1}, .out = {out}});
   }
   ds::ValueId add(const char* name, ds::ValueKind kind) {
     memory.emplace_back(6, 1.0F);
@@ -78,15 +78,15 @@ TEST_CASE("ops that only move or sum other ops' results are not named, on any st
   const ds::ValueId gathered = layers.add("block0.weights#0", ds::ValueKind::activation);
   layers.at(last_gradient, 0) = kNan;  // left over from the step that is repeated
   layers.at(gathered, 5) = kNan;       // not gathered yet: part of the next bucket
-  const std::vector<ds::Op> moves{{.code = ds::OpCode::copy,
+  const std::vector<ds::Op> moves{{.attrs = ds::ops::Copy{},
                                    .path = "grad_out.block0.tile0",
                                    .in = {last_gradient},
                                    .out = {last_gradient},
-                                   .attrs = {.group = 0}},
-                                  {.code = ds::OpCode::all_gather,
+                                   .group = 0},
+                                  {.attrs = ds::ops::AllGather{},
                                    .path = "gather.block0",
                                    .out = {gathered},
-                                   .attrs = {.group = 0}}};
+                                   .group = 0}};
   layers.program.ops.insert(layers.program.ops.begin(), moves.begin(), moves.end());
   CHECK(layers.finding().empty());
   layers.at(layers.mid, 4) = kInf;

@@ -46,7 +46,7 @@ TEST_CASE("the copy to the host follows the maker, the copy back precedes the fi
   CHECK(program.value(at(reader).in[0]).name == "block0.mlp.fc.out.back");
   // Five ops of the model lie between, besides other copies.
   int between = 0;
-  for (int i = back + 1; i < reader; ++i) between += at(i).code == OpCode::copy ? 0 : 1;
+  for (int i = back + 1; i < reader; ++i) between += is<ops::Copy>(at(i)) ? 0 : 1;
   CHECK(between == 5);
 }
 

@@ -78,7 +78,7 @@ Program random_program(std::uint32_t seed) {
   const int values = static_cast<int>(program.values.size());
   for (int i = 0; i < 2 + below(80); ++i) {
     const auto near = [&] { return std::min(values - 1, i * values / 82 + below(6)); };
-    program.ops.push_back({.code = OpCode::add,
+    program.ops.push_back({.attrs = ops::Add{},
                            .path = fmt::format("op{}", i),
                            .in = {near(), near()},
                            .out = {near()}});

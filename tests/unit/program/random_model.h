@@ -31,17 +31,20 @@ class RandomModel {
     return program_.add_value(
         {.name = std::move(name), .kind = kind, .dtype = dtype, .shape = shape, .micro = 0});
   }
+  void add_input(const char* name, std::int64_t elements, DType dtype) {
+    program_.inputs.push_back({name, 0, add(name, ValueKind::input, {elements}, dtype)});
+  }
   ValueId activation(std::string name, Shape shape) {
     return add(std::move(name), ValueKind::activation, shape);
   }
-  void emit(OpCode code, std::string path, std::vector<ValueId> in, std::vector<ValueId> out,
-            const OpAttrs& attrs = {}) {
-    program_.ops.push_back({.code = code,
+  void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out) {
+    program_.ops.push_back({.attrs = std::move(attrs),
                             .path = std::move(path),
                             .micro = 0,
                             .in = std::move(in),
                             .out = std::move(out),
-                            .attrs = attrs});
+                            .block = block_,
+                            .phase = Phase::forward});
   }
 
   void open_group(const std::string& name) {
@@ -67,17 +70,17 @@ class RandomModel {
 
   void start() {
     MicroBatch batch;
-    batch.tokens = add("tokens", ValueKind::input, {rows_}, DType::i32);
-    batch.targets = add("targets", ValueKind::input, {rows_}, DType::i32);
+    add_input(input::kTokens, rows_, DType::i32);
+    add_input(input::kTargets, rows_, DType::i32);
     batch.loss = add("loss", ValueKind::activation, {1}, DType::f64);
     batch.count = add("count", ValueKind::activation, {1}, DType::i64);
-    batch.samples = add("samples", ValueKind::input, {micro_}, DType::i64);
+    add_input(input::kSamples, micro_, DType::i64);
     program_.micro_batches = {batch};
     open_group("embed");
     wte_ = parameter("wte", {32, width_});
     const ValueId wpe = parameter("wpe", {positions_, width_});
     pool_ = {activation("embed.out", {rows_, width_})};
-    emit(OpCode::embed, "embed", {batch.tokens, wte_, wpe}, {pool_[0]});
+    emit(ops::Embed{}, "embed", {program_.input(input::kTokens), wte_, wpe}, {pool_[0]});
     unused_ = pool_;
   }
 
@@ -96,6 +99,7 @@ class RandomModel {
   void add_block(int index) {
     const std::string block = fmt::format("block{}", index);
     open_group(block);
+    block_ = index;
     for (int i = 0, ops = 1 + below(6); i < ops; ++i) {
       const std::string path = fmt::format("{}.op{}", block, i);
       const int kind = i == 0 ? below(3) : below(5);  // every group has a parameter
@@ -116,7 +120,7 @@ class RandomModel {
     const ValueId rstd = activation(path + ".rstd", {rows_});
     const ValueId weight = parameter(path + ".weight", {width_});
     const ValueId bias = parameter(path + ".bias", {width_});
-    emit(OpCode::layernorm, path, {in, sums ? delta : kNoValue, weight, bias},
+    emit(ops::LayerNorm{}, path, {in, sums ? delta : kNoValue, weight, bias},
          {sum, out, mean, rstd});
     if (sums) pool_.push_back(sum);
     made(out);
@@ -128,8 +132,8 @@ class RandomModel {
     const ValueId pre = gelu ? activation(path + ".pre", {rows_, width_}) : kNoValue;
     const ValueId weight = parameter(path + ".weight", {width_, width_});
     const ValueId bias = parameter(path + ".bias", {width_});
-    emit(OpCode::linear, path, {in, weight, bias}, {out, pre},
-         {.epilogue = gelu ? Linear::Epilogue::gelu : Linear::Epilogue::none});
+    emit(ops::Linear{.epilogue = gelu ? Linear::Epilogue::gelu : Linear::Epilogue::none}, path,
+         {in, weight, bias}, {out, pre});
     made(out);
   }
 
@@ -138,36 +142,37 @@ class RandomModel {
     const ValueId bias = parameter(path + ".bias", {3 * width_});
     const ValueId qkv =
         activation(path + ".qkv.out", {3, micro_, heads_, positions_, width_ / heads_});
-    emit(OpCode::linear, path + ".qkv", {in, weight, bias}, {qkv, kNoValue},
-         {.epilogue = Linear::Epilogue::heads});
+    emit(ops::Linear{.epilogue = Linear::Epilogue::heads}, path + ".qkv", {in, weight, bias},
+         {qkv, kNoValue});
     const ValueId out = activation(path + ".out", {rows_, width_});
     const ValueId lse = activation(path + ".lse", {micro_, heads_, positions_});
     if (below(2) == 0) {
-      emit(OpCode::attention, path, {qkv}, {out, lse});
+      emit(ops::Attention{}, path, {qkv, kNoValue}, {out, lse});
     } else {
-      emit(OpCode::attention, path, {qkv, samples()}, {out, lse}, draw());
+      emit(ops::Attention{.dropout = draw()}, path, {qkv, samples()}, {out, lse});
     }
     made(out);
   }
 
-  [[nodiscard]] ValueId samples() const { return program_.micro_batches[0].samples; }
-  OpAttrs draw() { return {.dropout = {.rate = 0.5F, .key = random_()}}; }
+  [[nodiscard]] ValueId samples() const { return program_.input(input::kSamples); }
+  DropoutAttrs draw() { return {.rate = 0.5F, .key = random_()}; }
 
   void add_dropout(const std::string& path) {
     const ValueId in = any(), out = activation(path + ".out", {rows_, width_});
-    emit(OpCode::dropout, path, {in, samples()}, {out}, draw());
+    emit(ops::Dropout{draw()}, path, {in, samples()}, {out});
     made(out);
   }
 
   ValueId add_sum(const std::string& path, ValueId a, ValueId b) {
     const ValueId out = activation(path + ".out", {rows_, width_});
-    emit(OpCode::add, path, {a, b}, {out});
+    emit(ops::Add{}, path, {a, b}, {out});
     made(out);
     return out;
   }
 
   // Makes every value reach the loss.
   void finish() {
+    block_ = -1;
     ValueId last = pool_.back();
     std::erase(unused_, last);
     for (int i = 0; !unused_.empty(); ++i) {
@@ -178,14 +183,15 @@ class RandomModel {
     }
     program_.final_activation = last;
     const MicroBatch& batch = program_.micro_batches[0];
-    emit(OpCode::head_loss, "head", {last, wte_, batch.targets}, {batch.loss, batch.count},
-         {.valid_vocab = 30, .chunk_rows = rows_});
+    emit(ops::HeadLoss{.valid_vocab = 30, .chunk_rows = rows_}, "head",
+         {last, wte_, program_.input(input::kTargets)}, {batch.loss, batch.count});
   }
 
   std::mt19937_64 random_;
   std::int64_t heads_ = 1, width_ = 8, micro_ = 1, positions_ = 2, rows_ = 2;
   Program program_;
   ValueId wte_ = kNoValue;
+  int block_ = -1;
   std::vector<ValueId> pool_, unused_;  // tensors (rows, width); those without a reader so far
 };
 

@@ -64,7 +64,7 @@ TEST_CASE("selective runs norms, GELU and attention again, each right before its
       "block1.mlp.fc.grad.weight",
       "block1.mlp.fc.grad.in",
       "block1.ln2.grad",
-      "block1.attn: block1.attn.qkv.out -> block1.attn.out~ block1.attn.lse~",
+      "block1.attn: block1.attn.qkv.out - -> block1.attn.out~ block1.attn.lse~",
       "block1.attn.proj.grad.weight",
       "block1.attn.proj.grad.in",
       "block1.attn.grad",
@@ -88,7 +88,7 @@ TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be recomputed
   verify(program);
   int gelus = 0, readers = 0;
   for (const Op& op : program.ops) {
-    if (op.code == OpCode::gelu) ++gelus;
+    if (is<ops::Gelu>(op)) ++gelus;
     for (const ValueId id : op.in) {
       if (id != kNoValue && program.value(id).name == "block0.mlp.fc.out") ++readers;
     }
@@ -108,7 +108,7 @@ TEST_CASE("block runs a whole block again, except its last op, which no op needs
       "block0.ln1.mean~ block0.ln1.rstd~",
       "block0.attn.qkv: block0.ln1.out~ h.0.attn.c_attn.weight h.0.attn.c_attn.bias -> "
       "block0.attn.qkv.out~ -",
-      "block0.attn: block0.attn.qkv.out~ -> block0.attn.out~ block0.attn.lse~",
+      "block0.attn: block0.attn.qkv.out~ - -> block0.attn.out~ block0.attn.lse~",
       "block0.attn.proj: block0.attn.out~ h.0.attn.c_proj.weight h.0.attn.c_proj.bias -> "
       "block0.attn.proj.out~ -",
       "block0.ln2: embed.out block0.attn.proj.out~ h.0.ln_2.weight h.0.ln_2.bias -> "
@@ -137,9 +137,7 @@ TEST_CASE("block runs a whole block again, except its last op, which no op needs
 TEST_CASE("a block in the middle keeps one tensor for the backward pass") {
   const Program program = tiny(Recompute::block, 4);
   const std::vector<Life> lives = lives_of(program);
-  const auto head = std::find_if(program.ops.begin(), program.ops.end(), [](const Op& op) {
-    return op.code == OpCode::head_loss_backward;
-  });
+  const auto head = std::ranges::find_if(program.ops, is<ops::HeadLossBackward>);
   const int at = static_cast<int>(head - program.ops.begin());
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < lives.size(); ++i) {

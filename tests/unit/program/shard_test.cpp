@@ -36,10 +36,9 @@ void check_all_worlds(ShardSpec::Order order, int virtual_ranks, int accum) {
   }
 }
 
-int count(const Program& program, OpCode code) {
-  int n = 0;
-  for (const Op& op : program.ops) n += op.code == code ? 1 : 0;
-  return n;
+template <class Kind>
+int count(const Program& program) {
+  return static_cast<int>(std::ranges::count_if(program.ops, is<Kind>));
 }
 
 }  // namespace
@@ -91,12 +90,12 @@ TEST_CASE("one rank: no communication, and no add without a second summand") {
   const Program program = differentiate(tiny_forward());
   for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
     const Program one = shard(program, spec_of(0, 1, 1, 1, order));
-    CHECK(count(one, OpCode::exchange) == 0);
-    CHECK(count(one, OpCode::all_gather) == 0);
-    CHECK(count(one, OpCode::add) == 0);
+    CHECK(count<ops::Exchange>(one) == 0);
+    CHECK(count<ops::AllGather>(one) == 0);
+    CHECK(count<ops::Add>(one) == 0);
     const Program four = shard(program, spec_of(0, 1, 4, 1, order));
-    CHECK(count(four, OpCode::add) == 3 * 4);  // three sums in each of four groups
-    CHECK(count(four, OpCode::exchange) == 0);
+    CHECK(count<ops::Add>(four) == 3 * 4);  // three sums in each of four groups
+    CHECK(count<ops::Exchange>(four) == 0);
   }
 }
 
@@ -104,9 +103,9 @@ TEST_CASE("two ranks, one virtual rank each: one exchange, one add, one gather a
   const Program program = differentiate(tiny_forward());
   for (const auto order : {ShardSpec::Order::boundary, ShardSpec::Order::step}) {
     const Program step = shard(program, spec_of(1, 2, 2, 1, order));
-    CHECK(count(step, OpCode::exchange) == 4);
-    CHECK(count(step, OpCode::add) == 4);
-    CHECK(count(step, OpCode::all_gather) == 4);
+    CHECK(count<ops::Exchange>(step) == 4);
+    CHECK(count<ops::Add>(step) == 4);
+    CHECK(count<ops::AllGather>(step) == 4);
   }
 }
 
@@ -116,8 +115,8 @@ TEST_CASE("in f32 the weights are the master; in bf16 a step has both") {
   CHECK(f32.groups[0].states[0].master == f32.groups[0].weights);
   CHECK(bf16.groups[0].states[0].master != bf16.groups[0].weights);
   CHECK(bf16.value(bf16.groups[0].states[0].master).dtype == DType::f32);
-  CHECK(count(f32, OpCode::leaf_squares) == 4);
-  CHECK(count(bf16, OpCode::update) == 4);
+  CHECK(count<ops::LeafSquares>(f32) == 4);
+  CHECK(count<ops::Update>(bf16) == 4);
   verify(bf16);
 }
 

@@ -9,6 +9,15 @@
 
 namespace ds::test {
 
+/// Returns what an op drops; a rate of 0 for ops without dropout.
+inline DropoutAttrs dropout_of(const Op& op) {
+  if (const auto* plain = std::get_if<ops::Dropout>(&op.attrs)) return plain->dropout;
+  if (const auto* forward = std::get_if<ops::Attention>(&op.attrs)) return forward->dropout;
+  if (const auto* backward = std::get_if<ops::AttentionBackward>(&op.attrs))
+    return backward->dropout;
+  return {};
+}
+
 /// Computes for every value a hash of how it was computed. Equal hashes mean equal numbers, by the
 /// kernels' promises (a norm of a kept sum, GELU alone, a second run).
 class Symbolic {
@@ -35,28 +44,28 @@ class Symbolic {
     if (id != kNoValue) hashes_[static_cast<std::size_t>(id)] = hash;
   }
   [[nodiscard]] std::size_t key(const Op& op, std::size_t part) const {
-    std::size_t hash = mix(mix(text(op.path), part), op.attrs.dropout.key);
+    std::size_t hash = mix(mix(text(op.path), part), dropout_of(op).key);
     for (const ValueId id : op.in) hash = mix(hash, at(id));
     return hash;
   }
 
   void run(const Op& op) {
-    if (op.code == OpCode::layernorm) {
+    if (is<ops::LayerNorm>(op)) {
       const std::size_t sum = op.in[1] == kNoValue ? at(op.in[0]) : mix(at(op.in[0]), at(op.in[1]));
       const std::size_t norm = mix(mix(mix(text(op.path), sum), at(op.in[2])), at(op.in[3]));
       set(op.out[0], sum);
       for (std::size_t i = 1; i < 4; ++i) set(op.out[i], mix(norm, i));
-    } else if (op.code == OpCode::linear && op.out[1] != kNoValue) {
+    } else if (is<ops::Linear>(op) && op.out[1] != kNoValue) {
       set(op.out[1], key(op, 1));
       set(op.out[0], mix(at(op.out[1]), text("gelu")));
-    } else if (op.code == OpCode::gelu) {
+    } else if (is<ops::Gelu>(op)) {
       set(op.out[0], mix(at(op.in[0]), text("gelu")));
-    } else if (op.code == OpCode::copy) {
+    } else if (is<ops::Copy>(op)) {
       set(op.out[0], at(op.in[0]));
     } else {
       for (std::size_t i = 0; i < op.out.size(); ++i) {
         if (op.out[i] == kNoValue) continue;
-        const bool adds = op.attrs.accumulate;
+        const bool adds = op.adds_to(i);
         set(op.out[i], adds ? mix(at(op.out[i]), key(op, i)) : key(op, i));
       }
     }

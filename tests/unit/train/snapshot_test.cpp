@@ -148,7 +148,7 @@ class Rank {
 
  private:
   [[nodiscard]] Op clear_states() const {
-    Op op{.code = OpCode::clear, .path = "forget"};
+    Op op{.attrs = ops::Clear{}, .path = "forget"};
     for (const ParamGroup& group : step_.groups) {
       for (const StateTile& tile : group.states)
         op.out.insert(op.out.end(), {tile.master, tile.moment1, tile.moment2});

@@ -1,0 +1,93 @@
+// The head of a language model: logits, cross-entropy and, in the backward pass, their gradient.
+#include "engine/program/gradients.h"
+#include "engine/program/ops/row.h"
+
+namespace ds {
+namespace {
+
+template <class Kind>
+void check_head(const Operands& o) {
+  const Value &in = o.in(0), &weight = o.in(1);
+  const auto& attrs = as<Kind>(o.op());
+  DS_ASSERT(columns(in) == columns(weight) && is(o.in(2), DType::i32, {rows(in)}));
+  DS_ASSERT(is(o.out(0), DType::f64, {1}) && is(o.out(1), DType::i64, {1}));
+  DS_ASSERT(attrs.valid_vocab > 0 && attrs.valid_vocab <= rows(weight) && attrs.chunk_rows > 0);
+}
+
+template <class Kind>
+HeadLoss head_loss_at(const OpSite& at) {
+  const auto& attrs = as<Kind>(at.op);
+  return {.in = at.in(0),
+          .weight = at.in(1),
+          .targets = at.in(2),
+          .loss = at.out(0),
+          .count = at.out(1),
+          .valid_vocab = attrs.valid_vocab,
+          .chunk_rows = attrs.chunk_rows};
+}
+
+BoundOp bind_head_loss(const OpSite& at) { return call(at, head_loss_at<ops::HeadLoss>(at)); }
+
+void reverse_head_loss(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], weight = op.in[1];
+  const auto& attrs = as<ops::HeadLoss>(op);
+  const ValueId din = reverse.gradient_like(op, "in", in);
+  const auto dweight = reverse.parameter(weight);
+  reverse.emit(
+      op, "",
+      ops::HeadLossBackward{.valid_vocab = attrs.valid_vocab, .chunk_rows = attrs.chunk_rows},
+      op.in, {op.out[0], op.out[1], din, dweight.value}, {false, false, false, dweight.adds});
+  reverse.contribute(in, din);
+}
+
+/// FLOPs of one product with the (V, C) weights.
+double product_flops(const Operands& o) {
+  return 2.0 * static_cast<double>(rows(o.in(0))) *
+         static_cast<double>(o.in(1).shape.elements());
+}
+double backward_flops(const Operands& o) { return 3 * product_flops(o); }
+
+template <class Kind>
+std::string print_head(const Op& op) {
+  const auto& attrs = as<Kind>(op);
+  return fmt::format(" valid_vocab={} chunk_rows={}", attrs.valid_vocab, attrs.chunk_rows);
+}
+
+void check_head_loss_backward(const Operands& o) {
+  check_head<ops::HeadLossBackward>(o);
+  DS_ASSERT(same(o.in(0), o.out(2)) && is(o.out(3), DType::f32, o.in(1).shape));
+}
+
+BoundOp bind_head_loss_backward(const OpSite& at) {
+  const HeadLossBackward args{.forward = head_loss_at<ops::HeadLossBackward>(at),
+                              .din = at.out(2),
+                              .dweight = at.out(3),
+                              .accumulate = at.op.adds_to(3)};
+  return call(at, args, [](HeadLossBackward& now, const StepContext& context) {
+    now.loss_scale = context.loss_scale;
+  });
+}
+
+}  // namespace
+
+constinit const OpRow ops::HeadLoss::row{.name = "head_loss",
+                                         .in = {"in", "weight", "targets"},
+                                         .out = {"loss", "count"},
+                                         .check = check_head<ops::HeadLoss>,
+                                         .bind = bind_head_loss,
+                                         .reverse = reverse_head_loss,
+                                         .is_loss = true,
+                                         .flops = product_flops,
+                                         .uses_scratch = true,
+                                         .print = print_head<ops::HeadLoss>};
+
+constinit const OpRow ops::HeadLossBackward::row{.name = "head_loss_backward",
+                                                 .in = {"in", "weight", "targets"},
+                                                 .out = {"loss", "count", "din", "dweight+"},
+                                                 .check = check_head_loss_backward,
+                                                 .bind = bind_head_loss_backward,
+                                                 .flops = backward_flops,
+                                                 .uses_scratch = true,
+                                                 .print = print_head<ops::HeadLossBackward>};
+
+}  // namespace ds

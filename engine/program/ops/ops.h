@@ -1,0 +1,213 @@
+// The ops of programs: one struct each, with its attributes. The rest of an op is its row
+// (engine/program/ops/row.h), in the file of its family beside this one.
+//
+// Comments: inputs -> outputs, by position. "?": may be kNoValue; "+": may be added to instead of
+// overwritten; "...": any number. Shapes: engine/kernels/ops_*.h.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "engine/kernels/kernels.h"
+
+namespace ds {
+
+struct OpRow;
+
+/// The ranks that a communication op runs on. Each has its own groups (Workplace::groups).
+enum class CommRanks : std::uint8_t { data };  // all that share a batch (data parallel, ZeRO)
+
+/// What a communication op moves: flat memory of one parameter group, cut into one slice per rank.
+/// Of every slice only [from, from + length) moves: a bucket.
+struct CommAttrs {
+  std::vector<std::int64_t>
+      cuts{};  // elements; world size + 1 entries, multiples of 1024 but for the last
+  std::vector<bool> contributes{};  // exchange only
+  std::int64_t from = 0, length = INT64_MAX;
+  CommRanks ranks = CommRanks::data;
+};
+
+/// Random numbers are keyed by the op's path, so second runs and backward ops carry the key.
+struct DropoutAttrs {
+  float rate = 0;
+  std::uint64_t key = 0;  // XXH3 of the path in the forward program
+};
+
+/// The optimizer; sgd and lion have no v.
+struct UpdateAttrs {
+  OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
+  bool nesterov = false;  // of sgd
+  // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
+  // weights are read too, as the last operand
+  bool split_master = false;
+  [[nodiscard]] bool has_two_moments() const {
+    return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
+  }
+};
+
+namespace ops {
+
+// embed.cpp
+/// tokens, wte, wpe? -> out
+struct Embed {
+  static const OpRow row;
+};
+/// tokens, dout -> dwte+, dwpe?+
+struct EmbedBackward {
+  static const OpRow row;
+};
+
+// norm.cpp
+/// in, delta?, weight, bias -> sum?, out, mean, rstd
+struct LayerNorm {
+  static const OpRow row;
+  float eps = 1e-5F;
+};
+/// dout, in, weight, mean, rstd, dresidual? -> din, dweight+, dbias+
+struct LayerNormBackward {
+  static const OpRow row;
+};
+/// in, delta?, weight -> sum?, out, rstd
+struct RmsNorm {
+  static const OpRow row;
+  float eps = 1e-5F;
+};
+/// dout, in, weight, rstd, dresidual? -> din, dweight+
+struct RmsNormBackward {
+  static const OpRow row;
+};
+
+// linear.cpp
+/// in, weight, bias? -> out, pre?
+struct Linear {
+  static const OpRow row;
+  ds::Linear::Epilogue epilogue = ds::Linear::Epilogue::none;
+  std::int64_t kv_heads = 0;  // of the epilogue "heads"; 0: as many as heads
+};
+/// dout, weight, pre? -> din
+struct LinearBackwardInput {
+  static const OpRow row;
+};
+/// in, dout -> dweight+, dbias?+
+struct LinearBackwardWeight {
+  static const OpRow row;
+};
+/// pre -> out
+struct Gelu {
+  static const OpRow row;
+};
+/// pre, dout -> din
+struct GeluBackward {
+  static const OpRow row;
+};
+
+// attention.cpp
+/// qkv -> qkv
+struct Rotary {
+  static const OpRow row;
+  std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
+  float theta = 0;
+  bool inverse = false, rows = false;
+};
+/// qkv, samples? -> out, lse
+struct Attention {
+  static const OpRow row;
+  DropoutAttrs dropout{};
+  std::int64_t kv_heads = 0;
+};
+/// qkv, out, lse, dout, samples? -> dqkv
+struct AttentionBackward {
+  static const OpRow row;
+  DropoutAttrs dropout{};
+  std::int64_t kv_heads = 0;
+};
+
+// elements.cpp
+/// in -> out
+struct SwiGlu {
+  static const OpRow row;
+};
+/// in, dout -> din
+struct SwiGluBackward {
+  static const OpRow row;
+};
+/// in, samples -> out
+struct Dropout {
+  static const OpRow row;
+  DropoutAttrs dropout{};
+};
+/// a, b -> out (may be a)
+struct Add {
+  static const OpRow row;
+};
+
+// loss.cpp
+/// in, weight, targets -> loss, count
+struct HeadLoss {
+  static const OpRow row;
+  std::int64_t valid_vocab = 0, chunk_rows = 0;
+};
+/// in, weight, targets -> loss, count, din, dweight+
+struct HeadLossBackward {
+  static const OpRow row;
+  std::int64_t valid_vocab = 0, chunk_rows = 0;
+};
+
+// moves.cpp
+/// root? -> staging. Rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r].
+/// staging gets this rank's slice from each contributor, in rank order: shape (contributors,
+/// cuts[rank+1] - cuts[rank]).
+struct Exchange {
+  static const OpRow row;
+  CommAttrs comm{};
+};
+/// own slice? -> full. Every rank's slice of `full` goes to all. Without the input, `full` already
+/// holds the own slice.
+struct AllGather {
+  static const OpRow row;
+  CommAttrs comm{};
+};
+/// from -> to (same type and size, any tiers)
+struct Copy {
+  static const OpRow row;
+};
+/// none -> values..., set to zero bytes
+struct Clear {
+  static const OpRow row;
+};
+
+// step.cpp
+/// values... -> none. Stands for another rank's op and uses the same values, so that all ranks
+/// communicate alike.
+struct Idle {
+  static const OpRow row;
+};
+/// flat -> sums, non_finite (of each leaf)
+struct LeafSquares {
+  static const OpRow row;
+};
+/// (sums, non_finite)... of every group -> none. Derives the step's decision, the same on all
+/// ranks.
+struct Control {
+  static const OpRow row;
+};
+/// gradient, master, m, v?, weights? -> master, m, v?, weights?
+struct Update {
+  static const OpRow row;
+  UpdateAttrs update{};
+};
+
+}  // namespace ops
+
+/// Which op it is, and its attributes.
+using OpAttrs =
+    std::variant<ops::Embed, ops::EmbedBackward, ops::LayerNorm, ops::LayerNormBackward,
+                 ops::RmsNorm, ops::RmsNormBackward, ops::Linear, ops::LinearBackwardInput,
+                 ops::LinearBackwardWeight, ops::Gelu, ops::GeluBackward, ops::Rotary,
+                 ops::Attention, ops::AttentionBackward, ops::SwiGlu, ops::SwiGluBackward,
+                 ops::Dropout, ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange,
+                 ops::AllGather, ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control,
+                 ops::Update>;
+
+}  // namespace ds
