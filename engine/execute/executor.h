@@ -29,9 +29,9 @@ struct Workplace {
   std::array<Stream*, kStreams> streams{};  // the streams that programs use; compute: the caller's
   // For communication: by the ranks that an op runs on, and its stream
   std::map<std::pair<CommRanks, StreamId>, Group*> groups{};
-  Activity* activity = nullptr;             // what ranks that wait for this one see; may be null
-  HeldStates* held = nullptr;               // ops that would write these states wait; may be null
-  bool records = false;                     // record segments where the device can
+  Activity* activity = nullptr;  // what ranks that wait for this one see; may be null
+  HeldStates* held = nullptr;    // ops that would write these states wait; may be null
+  bool records = false;          // record segments where the device can
 };
 /// Returns a workplace of one arena, one stream and one group.
 Workplace make_workplace(std::byte* arena, Group* world, Stream& stream);

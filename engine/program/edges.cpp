@@ -148,8 +148,8 @@ class EdgeFinder {
   std::span<const std::int64_t> offsets_;
   Edges edges_;
   std::array<TouchMap, kMemories> touched_;
-  std::array<VectorClock, kStreams> now_;     // of each stream's last op
-  std::vector<VectorClock> clocks_;           // of each op's end
+  std::array<VectorClock, kStreams> now_;  // of each stream's last op
+  std::vector<VectorClock> clocks_;        // of each op's end
 };
 
 }  // namespace

@@ -161,15 +161,15 @@ class GatherPass {
     const ParamGroup& group = program_.groups[static_cast<std::size_t>(stretch.g)];
     const std::vector<std::int64_t> cuts = cuts_of(group, spec_);
     for (const BucketRange& bucket : buckets_of(cuts, spec_.gather_bucket)) {
-      ops.push_back({.attrs = ops::AllGather{{.cuts = cuts,
-                                              .contributes = {},
-                                              .from = bucket.from,
-                                              .length = bucket.length}},
-                     .path = "gather." + group.name,
-                     .in = {group.slice},
-                     .out = {stretch.flat},
-                     .group = stretch.g,
-                     .stream = spec_.overlap ? StreamId::gather : StreamId::compute});
+      ops.push_back(
+          {.attrs =
+               ops::AllGather{
+                   {.cuts = cuts, .contributes = {}, .from = bucket.from, .length = bucket.length}},
+           .path = "gather." + group.name,
+           .in = {group.slice},
+           .out = {stretch.flat},
+           .group = stretch.g,
+           .stream = spec_.overlap ? StreamId::gather : StreamId::compute});
     }
   }
 

@@ -178,8 +178,7 @@ class StatePass {
 
   void copy(const Tile& tile, const char* what, ValueId from, ValueId to, StreamId stream) {
     const std::string path = fmt::format("{}.{}", what, name_of(tile));
-    program_.ops.push_back(
-        copy_between_tiers(spec_, {path, tile.update.group, stream}, from, to));
+    program_.ops.push_back(copy_between_tiers(spec_, {path, tile.update.group, stream}, from, to));
   }
 
   void bring_gradient(const Tile& tile) {

@@ -37,7 +37,8 @@ class WeightPass {
 
   void add(Op op) {
     if (is<ops::AllGather>(op) && slice_group(op.in[0]) >= 0) {
-      if (as<ops::AllGather>(op).comm.from == 0) bring_in(op);  // the first bucket fetches the whole slice
+      if (as<ops::AllGather>(op).comm.from == 0)
+        bring_in(op);  // the first bucket fetches the whole slice
       op.in = {kNoValue};
       program_.ops.push_back(std::move(op));
       return;

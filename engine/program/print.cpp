@@ -83,10 +83,10 @@ std::string print(const Program& program) {
     const OpRow& row = row_of(op);
     const std::string micro = op.micro < 0 ? std::string() : fmt::format("@{}", op.micro);
     const bool is_plain = op.stream == StreamId::compute;
-    text += fmt::format("op {}{} {}{} ->{}{}{}{}\n", op.path, micro, row.name,
-                        text_of(program, op.in), results_of(program, op),
-                        row.print == nullptr ? "" : row.print(op), is_plain ? "" : " on ",
-                        is_plain ? "" : name_of(op.stream));
+    text +=
+        fmt::format("op {}{} {}{} ->{}{}{}{}\n", op.path, micro, row.name, text_of(program, op.in),
+                    results_of(program, op), row.print == nullptr ? "" : row.print(op),
+                    is_plain ? "" : " on ", is_plain ? "" : name_of(op.stream));
   }
   return text;
 }

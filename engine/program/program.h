@@ -43,7 +43,8 @@ inline constexpr std::size_t kStreams = 8;
 inline constexpr std::array<const char*, kStreams> kStreamNames{
     "compute", "gather", "reduce", "fetch", "evict", "host", "read", "write"};
 
-/// When an op runs. differentiate() begins the backward pass; what shard() adds belongs to the step.
+/// When an op runs. differentiate() begins the backward pass; what shard() adds belongs to the
+/// step.
 enum class Phase : std::uint8_t { forward, backward, step };
 
 struct Op {

@@ -28,8 +28,8 @@ class Recomputation {
     dropped_.assign(program_.values.size(), false);
   }
 
-  // Drops what is cheap to recompute. A rotary embedding's result is not, since its operand, which is
-  // as large, would have to stay.
+  // Drops what is cheap to recompute. A rotary embedding's result is not, since its operand, which
+  // is as large, would have to stay.
   void drop_selected() {
     for (std::size_t i = 0; i < forward_ops_; ++i) {
       const Op& op = ops_[i];
@@ -79,7 +79,8 @@ class Recomputation {
       return id != kNoValue && made_by_[index(id)] != kNoOp &&
              ops_[made_by_[index(id)]].block != op.block;
     };
-    if (row_of(op).again.sums_inputs && op.out[0] != kNoValue && enters(op.in[0]) && enters(op.in[1])) {
+    if (row_of(op).again.sums_inputs && op.out[0] != kNoValue && enters(op.in[0]) &&
+        enters(op.in[1])) {
       dropped_[index(op.out[0])] = false;
       return;
     }

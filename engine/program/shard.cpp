@@ -81,11 +81,10 @@ class Unroll {
     ids_ = shared_;
     if (turn.fresh) leaves_.assign(leaves_.size(), {});
     const MicroBatch& batch = template_.micro_batches.at(0);
-    step_.program.micro_batches.push_back(
-        {.virtual_rank = turn.virtual_rank,
-         .micro_step = turn.micro_step,
-         .loss = instance(batch.loss),
-         .count = instance(batch.count)});
+    step_.program.micro_batches.push_back({.virtual_rank = turn.virtual_rank,
+                                           .micro_step = turn.micro_step,
+                                           .loss = instance(batch.loss),
+                                           .count = instance(batch.count)});
     for (const Input& input : template_.inputs)
       step_.program.inputs.push_back({input.name, micro_, instance(input.value)});
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {

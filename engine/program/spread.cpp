@@ -20,8 +20,8 @@ std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op
   for (std::size_t i = 0; i < body.size(); ++i) {
     // A rank without a part of the group gathers it too, so that the order is the same on all
     // ranks.
-    const bool gathers = is<ops::AllGather>(body[i]) &&
-                         program.value(body[i].out[0]).kind == ValueKind::parameter;
+    const bool gathers =
+        is<ops::AllGather>(body[i]) && program.value(body[i].out[0]).kind == ValueKind::parameter;
     if (gathers) {
       std::size_t& of_group = first[static_cast<std::size_t>(body[i].group)];
       of_group = std::min(of_group, i);
@@ -48,8 +48,8 @@ std::vector<std::size_t> reductions(const Program& program, const std::vector<Op
         std::any_of(body[i].out.begin(), body[i].out.end(), [&](ValueId id) {
           return id != kNoValue && home_of(program, id).base == home_of(program, gradient).base;
         });
-    const bool reduces = is<ops::Exchange>(body[i]) || is<ops::Add>(body[i]) ||
-                         is<ops::LeafSquares>(body[i]);
+    const bool reduces =
+        is<ops::Exchange>(body[i]) || is<ops::Add>(body[i]) || is<ops::LeafSquares>(body[i]);
     if (reduces || writes_gradient) last[g] = i;
   }
   return last;

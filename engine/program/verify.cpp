@@ -87,8 +87,7 @@ void verify_order(const Program& program) {
     for (std::size_t i = 0; i < op.out.size(); ++i) {
       const ValueId id = op.out[i];
       if (id == kNoValue) continue;
-      DS_ASSERT(!op.adds_to(i) || written.covers(id),
-                "a value is added to before it is written");
+      DS_ASSERT(!op.adds_to(i) || written.covers(id), "a value is added to before it is written");
       written.mark(id);
     }
   }

@@ -38,9 +38,8 @@ void check_dropout(const Operands& o) {
 }
 
 BoundOp bind_dropout(const OpSite& at) {
-  const Dropout args{.in = at.in(0),
-                     .draw = draw_of(as<ops::Dropout>(at.op).dropout, at.in(1)),
-                     .out = at.out(0)};
+  const Dropout args{
+      .in = at.in(0), .draw = draw_of(as<ops::Dropout>(at.op).dropout, at.in(1)), .out = at.out(0)};
   return call_with_draw(at, args, &Dropout::draw);
 }
 
@@ -55,9 +54,7 @@ void reverse_dropout(Reverse& reverse, const Op& op) {
 
 std::string print_dropout(const Op& op) { return text_of(as<ops::Dropout>(op).dropout); }
 
-void check_add(const Operands& o) {
-  DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
-}
+void check_add(const Operands& o) { DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0))); }
 
 BoundOp bind_add(const OpSite& at) {
   return call(at, Add{.a = at.in(0), .b = at.in(1), .out = at.out(0)});

@@ -75,8 +75,7 @@ void reverse_linear(Reverse& reverse, const Op& op) {
 }
 
 double linear_flops(const Operands& o) {
-  return 2.0 * static_cast<double>(rows(o.in(0))) *
-         static_cast<double>(o.in(1).shape.elements());
+  return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.in(1).shape.elements());
 }
 
 std::string print_linear(const Op& op) {
@@ -128,8 +127,7 @@ BoundOp bind_linear_backward_weight(const OpSite& at) {
 }
 
 double linear_backward_weight_flops(const Operands& o) {
-  return 2.0 * static_cast<double>(rows(o.in(0))) *
-         static_cast<double>(o.out(0).shape.elements());
+  return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.out(0).shape.elements());
 }
 
 void check_gelu(const Operands& o) { DS_ASSERT(same(o.in(0), o.out(0))); }

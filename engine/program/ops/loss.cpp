@@ -42,8 +42,7 @@ void reverse_head_loss(Reverse& reverse, const Op& op) {
 
 /// FLOPs of one product with the (V, C) weights.
 double product_flops(const Operands& o) {
-  return 2.0 * static_cast<double>(rows(o.in(0))) *
-         static_cast<double>(o.in(1).shape.elements());
+  return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.in(1).shape.elements());
 }
 double backward_flops(const Operands& o) { return 3 * product_flops(o); }
 

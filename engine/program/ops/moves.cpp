@@ -112,7 +112,8 @@ BoundOp bind_copy(const OpSite& at) {
   if (tier(source) == Tier::nvme)
     return [files, offset = file_offset(source), to](StepContext&) { files->read(offset, to); };
   if (tier(target) == Tier::nvme)
-    return [files, offset = file_offset(target), from](StepContext&) { files->write(offset, from); };
+    return
+        [files, offset = file_offset(target), from](StepContext&) { files->write(offset, from); };
   return [&device = at.device, &stream = at.stream, from, to](StepContext&) {
     device.copy(to.data(), from.data(), to.size(), stream);
   };
@@ -153,10 +154,7 @@ constinit const OpRow ops::Copy::row{.name = "copy",
                                      .bind = bind_copy,
                                      .varies = always};
 
-constinit const OpRow ops::Clear::row{.name = "clear",
-                                      .in = {},
-                                      .out = {"values..."},
-                                      .check = check_clear,
-                                      .bind = bind_clear};
+constinit const OpRow ops::Clear::row{
+    .name = "clear", .in = {}, .out = {"values..."}, .check = check_clear, .bind = bind_clear};
 
 }  // namespace ds

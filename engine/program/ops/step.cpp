@@ -1,4 +1,5 @@
-// The end of a step: leaves of the norm, the decision, the optimizer; and ops that stand for others.
+// The end of a step: leaves of the norm, the decision, the optimizer; and ops that stand for
+// others.
 #include "engine/program/ops/row.h"
 
 namespace ds {
@@ -48,8 +49,7 @@ void check_update(const Operands& o) {
 
 // A skipped step changes nothing. Weights on their way to their tier are made from the unchanged
 // master.
-void keep_weights(const OptimizerUpdate& update, Device& device, Kernels& kernels,
-                  Stream& stream) {
+void keep_weights(const OptimizerUpdate& update, Device& device, Kernels& kernels, Stream& stream) {
   if (!update.weights || !update.master) return;
   if (update.weights.dtype != DType::f32) {
     kernels.run(Cast{.in = update.master, .out = update.weights}, stream);
@@ -70,8 +70,8 @@ BoundOp bind_update(const OpSite& at) {
                              .low = is_split ? at.out(0) : Tensor{},
                              .type = attrs.type,
                              .nesterov = attrs.nesterov};
-  return [args, &device = at.device, &kernels = at.kernels, &stream = at.stream](
-             StepContext& context) {
+  return [args, &device = at.device, &kernels = at.kernels,
+          &stream = at.stream](StepContext& context) {
     OptimizerUpdate now = args;
     const UpdateNumbers& u = context.update;
     if (u.skip) return keep_weights(now, device, kernels, stream);

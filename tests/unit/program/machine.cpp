@@ -20,9 +20,7 @@ std::byte pattern_of(const std::string& name, std::int64_t i) {
   return static_cast<std::byte>(hash >> (8 * static_cast<unsigned>(i % 8)));
 }
 
-bool is_communication(const Op& op) {
-  return is<ops::Exchange>(op) || is<ops::AllGather>(op);
-}
+bool is_communication(const Op& op) { return is<ops::Exchange>(op) || is<ops::AllGather>(op); }
 
 const CommAttrs& comm_of(const Op& op) {
   return is<ops::Exchange>(op) ? as<ops::Exchange>(op).comm : as<ops::AllGather>(op).comm;

@@ -78,15 +78,13 @@ TEST_CASE("ops that only move or sum other ops' results are not named, on any st
   const ds::ValueId gathered = layers.add("block0.weights#0", ds::ValueKind::activation);
   layers.at(last_gradient, 0) = kNan;  // left over from the step that is repeated
   layers.at(gathered, 5) = kNan;       // not gathered yet: part of the next bucket
-  const std::vector<ds::Op> moves{{.attrs = ds::ops::Copy{},
-                                   .path = "grad_out.block0.tile0",
-                                   .in = {last_gradient},
-                                   .out = {last_gradient},
-                                   .group = 0},
-                                  {.attrs = ds::ops::AllGather{},
-                                   .path = "gather.block0",
-                                   .out = {gathered},
-                                   .group = 0}};
+  const std::vector<ds::Op> moves{
+      {.attrs = ds::ops::Copy{},
+       .path = "grad_out.block0.tile0",
+       .in = {last_gradient},
+       .out = {last_gradient},
+       .group = 0},
+      {.attrs = ds::ops::AllGather{}, .path = "gather.block0", .out = {gathered}, .group = 0}};
   layers.program.ops.insert(layers.program.ops.begin(), moves.begin(), moves.end());
   CHECK(layers.finding().empty());
   layers.at(layers.mid, 4) = kInf;
