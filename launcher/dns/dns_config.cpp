@@ -66,9 +66,9 @@ void read_search(std::string_view text, DnsConfig& config) {
 /// a line begins with a NUL (CVE-2024-25629).
 bool is_readable(std::string_view text) { return text.find('\0') == std::string_view::npos; }
 
-std::vector<std::string> servers_in(const std::string& resolv_conf, std::string_view text) {
+std::vector<std::string> servers_in(const std::string& resolv_conf, std::string_view contents) {
   AresOptions options;
-  if (is_readable(text)) options.resolv_conf = resolv_conf;
+  if (is_readable(contents)) options.resolv_conf = resolv_conf;
   const AresChannel channel = open_channel(options);
   std::vector<std::string> servers;
   ares_addr_node* list = nullptr;
