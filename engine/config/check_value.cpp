@@ -98,6 +98,20 @@ ConfigValue check_globs(const Key& key, const Entry& entry) {
   return {std::move(list)};
 }
 
+ConfigValue check_names(const Key& key, const Entry& entry) {
+  ConfigValue::List list;
+  if (const auto* given = std::get_if<ConfigValue::List>(&entry.value.held)) {
+    list = *given;
+  } else {
+    list.push_back(entry.value);
+  }
+  for (const ConfigValue& element : list) {
+    const auto* name = std::get_if<std::string>(&element.held);
+    if (name == nullptr || name->empty()) wrong(key, entry);
+  }
+  return {std::move(list)};
+}
+
 ConfigValue check_betas(const Key& key, const Entry& entry) {
   const auto* given = std::get_if<ConfigValue::List>(&entry.value.held);
   if (given == nullptr || given->size() != 2) wrong(key, entry);
@@ -171,6 +185,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
       return check_globs(key, entry);
     case KeyKind::validation:
       return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
+    case KeyKind::names:
+      return check_names(key, entry);
     case KeyKind::betas:
       return check_betas(key, entry);
   }
@@ -208,6 +224,8 @@ std::string describe_range(const Key& key) {
       return "file patterns";
     case KeyKind::validation:
       return fmt::format("file patterns or a fraction, {}", limits(key));
+    case KeyKind::names:
+      return fmt::format("a list of {} and patterns", joined(key.choices));
     case KeyKind::betas:
       return fmt::format("two numbers, {}", limits(key));
   }

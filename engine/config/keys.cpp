@@ -17,9 +17,8 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 18> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 17> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
-                                                     "optimizer.no_decay",
                                                      "optimizer.bias_correction",
                                                      "optimizer.onebit",
                                                      "optimizer.zeroone",

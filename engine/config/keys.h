@@ -21,6 +21,7 @@ enum class KeyKind : std::uint8_t {
   path,        // relative to the folder of the TOML file; or a word of `choices`
   globs,       // one pattern or a list of patterns, relative like a path
   validation,  // globs or a fraction
+  names,       // a word of `choices`, a pattern, or a list of them, which may be empty
   betas,       // two numbers
   flag,        // true or false
   count,       // an integer (5e8 is one too) or a word of `choices`

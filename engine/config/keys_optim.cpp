@@ -20,7 +20,7 @@ using K = KeyKind;
 // clang-format off
 const Key kOptimKeys[] = {
     {"optimizer.type", K::choice, true, 0, 0, kOptimizers, "*", "\"adamw\"",
-     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: sign of the mean gradient. Decay applies to every weight.", DS_WORD(optimizer.type, kOptimizers)},
+     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: sign of the mean gradient.", DS_WORD(optimizer.type, kOptimizers)},
     {"optimizer.lr", K::number, true, 0, 1e3, "", "", "0.001",
      "Peak learning rate.", DS_FIELD(optimizer.lr)},
     {"optimizer.betas", K::betas, true, 0, 0.999999, "", "", "[0.9, 0.95]",
@@ -33,6 +33,8 @@ const Key kOptimKeys[] = {
      "sgd: Nesterov momentum.", DS_FIELD(optimizer.nesterov)},
     {"optimizer.weight_decay", K::number, true, 0, 1e3, "", "", "0.1",
      "Weight decay, multiplied by the learning rate (adam_l2 and sgd: multiplied by the weight and added to the gradient).", DS_FIELD(optimizer.weight_decay)},
+    {"optimizer.no_decay", K::names, true, 0, 0, "norms|biases", "", "[\"norms\", \"biases\"]",
+     "Tensors without weight decay: norms, biases, and patterns of tensor names, such as \"wte.weight\" or \"*.c_proj.weight\". [] = all decay.", DS_FIELD(optimizer.no_decay)},
     {"optimizer.clip", K::number, true, 0, 1e9, "", "", "1.0",
      "Clip the gradient to this global L2 norm; 0 = off.", DS_FIELD(optimizer.clip)},
 

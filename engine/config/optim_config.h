@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ds {
 
@@ -18,6 +19,7 @@ struct OptimizerConfig {
   double momentum = 0.9;  // sgd
   bool nesterov = false;  // sgd
   double weight_decay = 0.1;
+  std::vector<std::string> no_decay{"norms", "biases"};  // and patterns of tensor names
   double clip = 1.0;  // maximum of the global gradient norm; 0 = off
   friend bool operator==(const OptimizerConfig&, const OptimizerConfig&) = default;
 };

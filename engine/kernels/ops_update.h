@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/tensor/tensor.h"
 
@@ -29,6 +30,9 @@ struct LeafSquares {
 /// Shapes: grad, m, v (n) f32; v only for the two kinds of Adam. The f32 master is one of
 ///         master (n) f32, with weights (n) act made from it, or empty if they are the master
 ///         weights (n) bf16 and low (n) i16, no master: its bits are weights * 2^16 + low
+///         decay_cuts: where weight decay stops and starts in turn, as ascending elements,
+///         multiples of 1024: elements [0, cuts[0]) decay, [cuts[0], cuts[1]) do not; empty: all
+///         decay. The memory must outlive the call.
 /// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
 struct OptimizerUpdate {
   enum class Type : std::uint8_t { adamw, adam_l2, sgd, lion };
@@ -39,6 +43,7 @@ struct OptimizerUpdate {
   float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
   float momentum = 0;                                // for sgd
+  std::span<const std::int64_t> decay_cuts{};
 };
 
 /// Normal numbers by Philox keyed by (seed, key, element), independent of threads and sharding.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/kernels/kernels.h"
+#include "engine/kernels/leaf_tree.h"
 #include "engine/optim/adam_l2.h"
 #include "engine/optim/adamw.h"
 #include "engine/optim/lion.h"
@@ -43,6 +44,15 @@ inline UpdateRule rule_of(const OptimizerUpdate& a) {
                                      .weight_decay = a.weight_decay})};
 }
 
+/// Returns the rule of parameters without weight decay.
+inline UpdateRule without_decay(const UpdateRule& rule) {
+  return {.type = rule.type,
+          .adamw = without_decay(rule.adamw),
+          .adam_l2 = without_decay(rule.adam_l2),
+          .sgd = without_decay(rule.sgd),
+          .lion = without_decay(rule.lion)};
+}
+
 /// Asserts that the tensors of an update fit each other; a mismatch is a bug.
 inline void require_fit(const OptimizerUpdate& a, std::int64_t n) {
   using Type = OptimizerUpdate::Type;
@@ -54,6 +64,11 @@ inline void require_fit(const OptimizerUpdate& a, std::int64_t n) {
     DS_ASSERT(!a.master && is(a.low, DType::i16) && is(a.weights, DType::bf16));
   } else {
     DS_ASSERT(is(a.master, DType::f32) && (!a.weights || a.weights.elements() == n));
+  }
+  std::int64_t last = -1;
+  for (const std::int64_t cut : a.decay_cuts) {
+    DS_ASSERT(cut > last && cut < n && cut % kLeafElements == 0);
+    last = cut;
   }
 }
 

@@ -33,7 +33,7 @@ class Llama : public ModelBuilder {
   }
 
  private:
-  ValueId norm(const std::string& name) { return parameter(name + ".weight", {width_}, ones()); }
+  ValueId norm(const std::string& name) { return norm_parameter(name + ".weight", ones()); }
 
   Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
     return {parameter(name + ".weight", {inputs, outputs}, normal(kInitDeviation)), kNoValue,

@@ -64,6 +64,12 @@ ValueId ModelBuilder::parameter(std::string name, Shape shape, ParamInit init) {
   return group.tensors.back().weights;
 }
 
+ValueId ModelBuilder::norm_parameter(std::string name, ParamInit init) {
+  const ValueId made = parameter(std::move(name), {width_}, init);
+  program_.groups.back().tensors.back().is_norm = true;
+  return made;
+}
+
 void ModelBuilder::open_block(std::string name) {
   open_group(std::move(name));
   block_ = blocks_++;

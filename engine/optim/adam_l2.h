@@ -16,6 +16,12 @@ inline AdamL2Coefficients adam_l2_coefficients(AdamWHyper h) {
   return {.adam = adamw_coefficients(h), .weight_decay = weight_decay};
 }
 
+/// Returns the coefficients of parameters without weight decay.
+constexpr AdamL2Coefficients without_decay(AdamL2Coefficients c) {
+  c.weight_decay = 0.0F;
+  return c;
+}
+
 /// Updates like adamw_element(), with gradient + weight_decay * weight as the gradient. Source:
 /// Kingma and Ba, arXiv:1412.6980, in the order of operations of torch.optim.Adam.
 template <class Math, class Number>

@@ -28,6 +28,12 @@ inline AdamWCoefficients adamw_coefficients(const AdamWHyper& h) {
           .inverse_sqrt_correction2 = 1.0F / std::sqrt(h.bias_correction2)};
 }
 
+/// Returns the coefficients of parameters without weight decay.
+constexpr AdamWCoefficients without_decay(AdamWCoefficients c) {
+  c.decay = 1.0F;
+  return c;
+}
+
 /// Updates from an unscaled gradient; shared with Adam-L2 (adam_l2.h).
 template <class Math, class Number>
 constexpr __attribute__((always_inline)) void adam_update(const AdamWCoefficients& c, Number g,

@@ -20,6 +20,12 @@ inline LionCoefficients lion_coefficients(const LionHyper& h) {
           .decay = 1.0F - h.lr * h.weight_decay};
 }
 
+/// Returns the coefficients of parameters without weight decay.
+constexpr LionCoefficients without_decay(LionCoefficients c) {
+  c.decay = 1.0F;
+  return c;
+}
+
 /// Updates one element, or one vector of elements. `Math` as for adamw_element(), with sign(a): 1,
 /// 0 or -1. The only moment, `m`, starts at 0. Source: Chen et al., arXiv:2302.06675.
 template <class Math, class Number>

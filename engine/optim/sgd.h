@@ -21,6 +21,12 @@ inline SgdCoefficients sgd_coefficients(const SgdHyper& h) {
           .nesterov = h.nesterov};
 }
 
+/// Returns the coefficients of parameters without weight decay.
+constexpr SgdCoefficients without_decay(SgdCoefficients c) {
+  c.weight_decay = 0.0F;
+  return c;
+}
+
 /// Updates one element, or one vector of elements. `Math` as for adamw_element(). The only moment,
 /// `m`, starts at 0. Source: Sutskever et al., On the importance of initialization and momentum in
 /// deep learning (ICML 2013), in the form and order of operations of torch.optim.SGD without

@@ -2,6 +2,7 @@
 // weights and states out.
 #include <algorithm>
 
+#include "engine/program/decay.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
 #include "engine/program/spread.h"
@@ -201,6 +202,9 @@ class StatePass {
     const Tier home = program_.value(weights).tier;
     op.path += fmt::format(".tile{}", tile.number);
     op.in[0] = tile.gradient;
+    const ParamGroup& group = group_of(tile);
+    std::get<ops::Update>(op.attrs).update.decay_cuts =
+        decay_cuts(group, group.state_first + tile.first, tile.elements);
     for (std::size_t i = 0; i < tile.states.size(); ++i) op.in[i + 1] = op.out[i] = tile.states[i];
     const ValueId target = part_of(tile, weights, home);
     ValueId source = tile.states[0];

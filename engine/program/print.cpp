@@ -74,8 +74,8 @@ std::string print(const Program& program) {
   for (const ParamGroup& group : program.groups) {
     text += fmt::format("group {} {} elements\n", group.name, group.elements);
     for (const ParamTensor& tensor : group.tensors) {
-      text += fmt::format("  tensor {} {} at {} {}\n", tensor.name, text_of(tensor.shape),
-                          tensor.offset, text_of(tensor.init));
+      text += fmt::format("  tensor {} {} at {} {}{}\n", tensor.name, text_of(tensor.shape),
+                          tensor.offset, text_of(tensor.init), tensor.decays ? "" : " no_decay");
     }
   }
   for (const Value& value : program.values) text += line_of(program, value);

@@ -84,6 +84,8 @@ struct ParamTensor {
   Shape shape{};
   std::int64_t offset = 0;  // elements into the group; a multiple of kLeaf
   ParamInit init{};
+  bool is_norm = false;         // scale or bias of a norm
+  bool decays = true;           // has weight decay
   ValueId weights = kNoValue;   // view into the group's weights (act type)
   ValueId gradient = kNoValue;  // view into the group's gradient (f32), once differentiated
 };

@@ -1,4 +1,5 @@
 // append_update(): the control op, then the optimizer on this rank's part of each group.
+#include "engine/program/decay.h"
 #include "engine/program/step_builder.h"
 
 namespace ds {
@@ -49,8 +50,10 @@ void append_update_of(StepBuilder& step, int g) {
                                        ? add_state(step, group, ".moment2")
                                        : kNoValue};
     group.states = {all};
+    UpdateAttrs update = step.spec.update;
+    update.decay_cuts = decay_cuts(group, all.first, all.elements);
     step.program.ops.push_back(
-        {.attrs = ops::Update{step.spec.update},
+        {.attrs = ops::Update{std::move(update)},
          .path = "update." + group.name,
          .in = {group.gradient, all.master, all.moment1, all.moment2,
                 step.spec.update.split_master ? weights : kNoValue},

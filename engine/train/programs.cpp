@@ -6,6 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/program/decay.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
@@ -167,7 +168,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   };
   programs.validation = for_use(build_model(config.model, shape));
   programs.trunk = for_use(without_head(build_model(config.model, one)));
-  const Program forward = build_model(config.model, training);
+  const Program forward =
+      without_decay(build_model(config.model, training), config.optimizer.no_decay);
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);

@@ -29,6 +29,12 @@ std::map<std::string, std::string> values_of(const std::string& list) {
   return values;
 }
 
+/// Returns the value of a setting in jobs that were saved before it had a key. Without no_decay all
+/// tensors decayed.
+const char* value_before(const std::string& name) {
+  return name == "optimizer.no_decay" ? "[]" : "absent";
+}
+
 std::int64_t number_of(const std::string& text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -55,7 +61,7 @@ std::vector<std::string> arithmetic_differences(const std::string& saved, const 
   std::vector<std::string> lines;
   for (const auto& [name, value] : values_of(now)) {
     const auto old = before.find(name);
-    const std::string was = old == before.end() ? "absent" : old->second;
+    const std::string was = old == before.end() ? value_before(name) : old->second;
     if (was != value) lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
   }
   return lines;

@@ -49,7 +49,8 @@ class Resume {
   Resumed found_;
 };
 
-/// Returns "optimizer.lr: 0.001, was 0.002" for every line in which the lists differ. Pure.
+/// Returns "optimizer.lr: 0.001, was 0.002" for every line in which the lists differ. A key that is
+/// newer than the saved list has the value that all jobs had before, or "absent". Pure.
 std::vector<std::string> arithmetic_differences(const std::string& saved, const std::string& now);
 
 /// Returns the value of `name` in an arithmetic list, as TOML; nothing if it has none. Pure.

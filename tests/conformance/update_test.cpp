@@ -1,7 +1,9 @@
 // Tests that optimizer updates have the bits of the shared scalar arithmetic for every optimizer,
 // type of weights and cut of the parameters, and that a master in two halves equals a whole one.
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <vector>
 
 #include "conformance/harness.h"
 #include "engine/optim/adam_l2.h"
@@ -37,6 +39,14 @@ OptimizerUpdate numbers_of(const Rule& rule) {
           .bias_correction1 = 0.271F,
           .bias_correction2 = 0.003F,
           .momentum = 0.8F};
+}
+
+/// Returns cuts 1, 2 and 3 leaves apart in turn, from the first element on: more than one CUDA
+/// launch takes.
+std::vector<std::int64_t> many_cuts(std::int64_t n) {
+  std::vector<std::int64_t> cuts;
+  for (std::int64_t at = 0; at < n; at += 1024 * (1 + std::ssize(cuts) % 3)) cuts.push_back(at);
+  return cuts;
 }
 
 /// Updates one element by the scalar arithmetic.
@@ -125,19 +135,26 @@ struct State {
 
 }  // namespace
 
-TEST_CASE("every optimizer gives exactly the bits of the scalar arithmetic, and casts once") {
+TEST_CASE(
+    "every optimizer gives exactly the bits of the scalar arithmetic, with and without decay") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const Rule& rule : kRules) {
       CAPTURE(rule.name);
       const std::int64_t n = 70001;
+      const std::vector<std::int64_t> cuts = many_cuts(n);
       Bench bench(subject.options, {});
       State state(n, act);
       State want(n, act);
-      const OptimizerUpdate op = state.part(rule, 0, n, false);
+      OptimizerUpdate op = state.part(rule, 0, n, false);
+      if (act != DType::f16) op.decay_cuts = cuts;
       bench.run(op);
+      OptimizerUpdate plain = op;
+      plain.weight_decay = 0;
       for (std::int64_t i = 0; i < n; ++i) {
         const auto at = [&](Buffer& buffer) -> float& { return State::floats(buffer)[i]; };
-        scalar_update(op, at(want.grad), at(want.master), at(want.m), at(want.v));
+        const auto passed = std::ranges::upper_bound(op.decay_cuts, i) - op.decay_cuts.begin();
+        scalar_update(passed % 2 == 0 ? op : plain, at(want.grad), at(want.master), at(want.m),
+                      at(want.v));
       }
       CHECK(std::isnan(State::floats(state.m)[9]));
       // NaN has many bit patterns, and operations may return any of them.
@@ -180,6 +197,7 @@ TEST_CASE("a master in two halves has the bits of a whole one, step after step")
     for (const Rule& rule : kRules) {
       CAPTURE(rule.name);
       const std::int64_t n = 3333;
+      const std::vector<std::int64_t> cuts = many_cuts(n);
       Bench bench(subject.options, {});
       State whole(n, DType::bf16), halves(n, DType::bf16);
       for (State* state : {&whole, &halves}) {
@@ -195,8 +213,11 @@ TEST_CASE("a master in two halves has the bits of a whole one, step after step")
       }
       CHECK((halves.joined() == whole.master.bits()));
       for (int step = 0; step < 5; ++step) {
-        bench.run(whole.part(rule, 0, n, false));
-        bench.run(halves.part(rule, 0, n, true));
+        for (const bool is_split : {false, true}) {
+          OptimizerUpdate op = (is_split ? halves : whole).part(rule, 0, n, is_split);
+          op.decay_cuts = cuts;
+          bench.run(op);
+        }
         CHECK((halves.weights.bits() == whole.weights.bits()));
         CHECK((halves.m.bits() == whole.m.bits()));
         std::string joined = halves.joined(), master = whole.master.bits();

@@ -1,4 +1,6 @@
 // Gradient norm, optimizer updates and initial values.
+#include <algorithm>
+
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/leaf_tree.h"
 
@@ -12,6 +14,19 @@ constexpr std::int64_t kLeavesPerTask = 64;
 constexpr std::int64_t kTasksAtOnce = 4096;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kNormalsPerBlock = 64;
+
+/// Calls part(first, last, decays) for every part of elements [first, last) between `cuts`.
+template <class Part>
+void for_each_part(std::span<const std::int64_t> cuts, std::int64_t first, std::int64_t last,
+                   Part part) {
+  auto next = std::upper_bound(cuts.begin(), cuts.end(), first);
+  while (first < last) {
+    const std::int64_t end = next == cuts.end() ? last : std::min(last, *next);
+    part(first, end, (next - cuts.begin()) % 2 == 0);
+    first = end;
+    if (next != cuts.end()) ++next;
+  }
+}
 
 }  // namespace
 
@@ -63,19 +78,22 @@ void run(const Context& c, const OptimizerUpdate& a) {
   const std::int64_t n = a.grad.elements();
   const bool split = static_cast<bool>(a.low);
   require_fit(a, n);
-  const UpdateRule rule = rule_of(a);
+  const UpdateRule decaying = rule_of(a), plain = without_decay(decaying);
   const DType type = a.weights ? a.weights.dtype : DType::f32;
   const auto update = split ? c.vector.update_split : c.act(type).update;
+  const auto part = [&](std::int64_t first, std::int64_t last, bool decays) {
+    const auto from = [&](const Tensor& t) { return t ? at(t.data, t.dtype, first) : nullptr; };
+    update(decays ? decaying : plain, {.grad = static_cast<const float*>(a.grad.data) + first,
+                                       .master = static_cast<float*>(from(a.master)),
+                                       .m = static_cast<float*>(from(a.m)),
+                                       .v = static_cast<float*>(from(a.v)),
+                                       .weights = from(a.weights),
+                                       .low = static_cast<std::uint16_t*>(from(a.low)),
+                                       .n = last - first});
+  };
   c.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
     const std::int64_t first = task * kElementsPerTask;
-    const auto from = [&](const Tensor& t) { return t ? at(t.data, t.dtype, first) : nullptr; };
-    update(rule, {.grad = static_cast<const float*>(a.grad.data) + first,
-                  .master = static_cast<float*>(from(a.master)),
-                  .m = static_cast<float*>(from(a.m)),
-                  .v = static_cast<float*>(from(a.v)),
-                  .weights = from(a.weights),
-                  .low = static_cast<std::uint16_t*>(from(a.low)),
-                  .n = std::min(kElementsPerTask, n - first)});
+    for_each_part(a.decay_cuts, first, std::min(n, first + kElementsPerTask), part);
   });
 }
 

@@ -29,29 +29,29 @@ struct DeviceMath {
 struct AdamW {
   static constexpr bool kTwoMoments = true;
   AdamWCoefficients c;
-  __device__ void operator()(float g, float& w, float& m, float& v) const {
-    adamw_element<DeviceMath>(c, g, w, m, v);
+  __device__ void operator()(bool decays, float g, float& w, float& m, float& v) const {
+    adamw_element<DeviceMath>(decays ? c : without_decay(c), g, w, m, v);
   }
 };
 struct AdamL2 {
   static constexpr bool kTwoMoments = true;
   AdamL2Coefficients c;
-  __device__ void operator()(float g, float& w, float& m, float& v) const {
-    adam_l2_element<DeviceMath>(c, g, w, m, v);
+  __device__ void operator()(bool decays, float g, float& w, float& m, float& v) const {
+    adam_l2_element<DeviceMath>(decays ? c : without_decay(c), g, w, m, v);
   }
 };
 struct Sgd {
   static constexpr bool kTwoMoments = false;
   SgdCoefficients c;
-  __device__ void operator()(float g, float& w, float& m, float&) const {
-    sgd_element<DeviceMath>(c, g, w, m);
+  __device__ void operator()(bool decays, float g, float& w, float& m, float&) const {
+    sgd_element<DeviceMath>(decays ? c : without_decay(c), g, w, m);
   }
 };
 struct Lion {
   static constexpr bool kTwoMoments = false;
   LionCoefficients c;
-  __device__ void operator()(float g, float& w, float& m, float&) const {
-    lion_element<DeviceMath>(c, g, w, m);
+  __device__ void operator()(bool decays, float g, float& w, float& m, float&) const {
+    lion_element<DeviceMath>(decays ? c : without_decay(c), g, w, m);
   }
 };
 
@@ -97,17 +97,24 @@ __device__ void write_master(const UpdateArrays& a, std::int64_t i, const float 
 }
 
 template <bool kSplit, int kN, class Rule>
-__device__ void update_at(const UpdateArrays& a, std::int64_t i, const Rule& rule) {
+__device__ void update_at(const UpdateArrays& a, std::int64_t i, bool decays, const Rule& rule) {
   float g[kN], w[kN], m[kN], v[kN] = {};
   load<kN>(a.grad + i, g);
   load<kN>(a.m + i, m);
   if constexpr (Rule::kTwoMoments) load<kN>(a.v + i, v);
   read_master<kSplit, kN>(a, i, w);
 #pragma unroll
-  for (int k = 0; k < kN; ++k) rule(g[k], w[k], m[k], v[k]);
+  for (int k = 0; k < kN; ++k) rule(decays, g[k], w[k], m[k], v[k]);
   store<kN>(a.m + i, m);
   if constexpr (Rule::kTwoMoments) store<kN>(a.v + i, v);
   write_master<kSplit, kN>(a, i, w);
+}
+
+/// Returns whether element i decays. A thread asks for ascending elements; `passed` counts the cuts
+/// that are behind it.
+__device__ bool decays_at(const DecayCuts& cuts, int& passed, std::int64_t i) {
+  while (passed < cuts.count && cuts.at[passed] <= i) ++passed;
+  return passed % 2 == 0;
 }
 
 /// Processes the first `packs` * kCount elements by wide accesses, the rest one by one.
@@ -116,11 +123,12 @@ __global__ void __launch_bounds__(kThreads)
     update_kernel(UpdateArrays a, std::int64_t packs, Rule rule) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  int passed = 0;
   for (std::int64_t i = first; i < packs; i += stride) {
-    update_at<kSplit, kCount>(a, i * kCount, rule);
+    update_at<kSplit, kCount>(a, i * kCount, decays_at(a.cuts, passed, i * kCount), rule);
   }
   for (std::int64_t i = packs * kCount + first; i < a.n; i += stride) {
-    update_at<kSplit, 1>(a, i, rule);
+    update_at<kSplit, 1>(a, i, decays_at(a.cuts, passed, i), rule);
   }
 }
 

@@ -41,6 +41,8 @@ struct UpdateAttrs {
   // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
   // weights are read too, as the last operand
   bool split_master = false;
+  // Where weight decay stops and starts in turn, from the op's first element (decay.h)
+  std::vector<std::int64_t> decay_cuts{};
   [[nodiscard]] bool has_two_moments() const {
     return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
   }

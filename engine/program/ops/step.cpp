@@ -1,5 +1,7 @@
 // The end of a step: leaves of the norm, the decision, the optimizer; and ops that stand for
 // others.
+#include <fmt/ranges.h>
+
 #include "engine/program/ops/row.h"
 
 namespace ds {
@@ -70,7 +72,7 @@ BoundOp bind_update(const OpSite& at) {
                              .low = is_split ? at.out(0) : Tensor{},
                              .type = attrs.type,
                              .nesterov = attrs.nesterov};
-  return [args, &device = at.device, &kernels = at.kernels,
+  return [args, cuts = attrs.decay_cuts, &device = at.device, &kernels = at.kernels,
           &stream = at.stream](StepContext& context) {
     OptimizerUpdate now = args;
     const UpdateNumbers& u = context.update;
@@ -84,6 +86,7 @@ BoundOp bind_update(const OpSite& at) {
     now.bias_correction1 = u.bias_correction1;
     now.bias_correction2 = u.bias_correction2;
     now.momentum = u.momentum;
+    now.decay_cuts = cuts;
     kernels.run(now, stream);
   };
 }
@@ -96,7 +99,9 @@ std::string print_update(const Op& op) {
     text = fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.type)],
                        attrs.nesterov ? " nesterov" : "");
   }
-  return attrs.split_master ? text + " split" : text;
+  if (attrs.split_master) text += " split";
+  if (!attrs.decay_cuts.empty()) text += fmt::format(" decay={}", fmt::join(attrs.decay_cuts, ","));
+  return text;
 }
 
 }  // namespace

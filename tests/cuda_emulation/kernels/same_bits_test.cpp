@@ -208,6 +208,13 @@ struct State {
   }
 };
 
+/// Returns cuts 1, 2 and 3 leaves apart in turn: with 24 cuts or more, more than one launch takes.
+std::vector<std::int64_t> many_cuts(std::int64_t n) {
+  std::vector<std::int64_t> cuts;
+  for (std::int64_t at = 0; at < n; at += 1024 * (1 + std::ssize(cuts) % 3)) cuts.push_back(at);
+  return cuts;
+}
+
 void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, bool nesterov,
                   DType act, bool split, bool with_weights) {
   CAPTURE(static_cast<int>(type));
@@ -216,8 +223,12 @@ void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, boo
   Bench bench(cpu(), {});
   CudaBench cuda(Kernels::Extents{}, way);
   State want(n, act), got(n, act);
-  bench.run(want.op(type, nesterov, split, with_weights));
-  cuda.run(got.op(type, nesterov, split, with_weights));
+  const std::vector<std::int64_t> cuts = many_cuts(n);
+  Update on_host = want.op(type, nesterov, split, with_weights);
+  Update on_device = got.op(type, nesterov, split, with_weights);
+  if (act != DType::f16) on_host.decay_cuts = on_device.decay_cuts = cuts;
+  bench.run(on_host);
+  cuda.run(on_device);
   CHECK(bits_without_nan(got.m) == bits_without_nan(want.m));
   CHECK(bits_without_nan(got.v) == bits_without_nan(want.v));
   CHECK(bits_without_nan(got.master) == bits_without_nan(want.master));
@@ -235,7 +246,7 @@ void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, boo
 
 }  // namespace
 
-TEST_CASE("updates: every optimizer, master and type of weights") {
+TEST_CASE("updates: every optimizer, master, type of weights, with and without decay") {
   for (const CudaOptions& way : kWays) {
     const std::int64_t n = way.shift == 0 ? 100003 : 5003;
     using Type = Update::Type;

@@ -23,6 +23,11 @@ const std::vector<Axis>& axes() {
        arithmetic,
        {{"gpt2", {}}, {"llama", {"model.arch=llama", "model.kv_heads=1", "model.ffn=100"}}}},
       {"clip", arithmetic, {{"0.5", {"optimizer.clip=0.5"}}, {"0", {"optimizer.clip=0"}}}},
+      {"decay",
+       arithmetic,
+       {{"usual", {}},
+        {"some", {"optimizer.no_decay=[\"biases\",\"*attn*\",\"*.2.*\"]"}},
+        {"all", {"optimizer.no_decay=[]"}}}},
       {"stage",
        full,
        {{"0", {"zero.stage=0"}},
@@ -168,7 +173,8 @@ int world_of(const Cell& cell) { return choice_of(cell, "world")[0] - '0'; }
 std::vector<Cell> all_cells(unsigned seed) {
   std::vector<Cell> cells{{}};
   for (const Axis& axis : axes()) {
-    const bool once = axis.name == "dropout" || axis.name == "clip";  // as in the random cells
+    const bool once = axis.name == "dropout" || axis.name == "clip" ||
+                      axis.name == "decay";  // as in the random cells
     const bool dealt = axis.kind == Axis::Kind::dealt || axis.name == "model" || once;
     std::vector<Cell> longer;
     for (const Cell& cell : cells) {

@@ -37,6 +37,9 @@ TEST_CASE("errors about type or range say what is expected and what was given") 
   CHECK(has(error_with({"precision.dtype=bf61"}), "did you mean \"bf16\"?"));
   CHECK(has(error_with({"data.train=[]"}), "must be file patterns, not a list of 0"));
   CHECK(has(error_with({"data.train=[1]"}), "must be file patterns"));
+  CHECK(has(error_with({"optimizer.no_decay=[1]"}),
+            "must be a list of \"norms\", \"biases\" and patterns, not a list of 1"));
+  CHECK(has(error_with({"optimizer.no_decay=\"\""}), "must be a list of"));
   CHECK(has(error_with({"data.validation=0.95"}), "a fraction, 0 to 0.9"));
   CHECK(has(error_with({"sample.prompt=5"}), "must be a string"));
   CHECK(has(error_with({"log.dir=2024-01-01"}), "not a date or a table"));

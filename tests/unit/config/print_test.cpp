@@ -54,6 +54,8 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + "=[\"a*\", \"b'" + std::to_string(random()) + "\"]";
     case ds::KeyKind::validation:
       return name + (random() % 2 == 0 ? "=0.123" : "=[\"v\"]");
+    case ds::KeyKind::names:
+      return name + (random() % 3 == 0 ? "=[]" : "=[\"norms\", \"h.0.*\"]");
     case ds::KeyKind::betas:
       return name + "=[0.5, 0.1234567890123]";
   }
@@ -99,7 +101,8 @@ TEST_CASE("only arithmetic keys change the arithmetic list") {
   CHECK(list({"schedule.total=10", "train.steps=5"}, 1) == base);
   for (const char* assignment :
        {"train.seed=9", "batch.micro=4", "data.seq_len=16", "determinism.order=step",
-        "determinism.virtual_ranks=8", "precision.dtype=bf16", "optimizer.lr=0.5"}) {
+        "determinism.virtual_ranks=8", "precision.dtype=bf16", "optimizer.lr=0.5",
+        "optimizer.no_decay=[]"}) {
     CHECK(list({assignment}, 1) != base);
   }
   CHECK(has(base, "\ndata = d\nkernels = k\nlibraries = l\n"));

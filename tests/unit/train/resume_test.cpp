@@ -51,6 +51,13 @@ TEST_CASE("values with an equals sign, and names that only one side has") {
   CHECK(ds::arithmetic_differences("", "").empty());
 }
 
+TEST_CASE("a run saved before no_decay existed decayed every tensor") {
+  const std::string old = "optimizer.lr = 0.001\n";
+  CHECK(ds::arithmetic_differences(old, old + "optimizer.no_decay = [\"norms\", \"biases\"]\n") ==
+        std::vector<std::string>{"optimizer.no_decay: [\"norms\", \"biases\"], was []"});
+  CHECK(ds::arithmetic_differences(old, old + "optimizer.no_decay = []\n").empty());
+}
+
 TEST_CASE("one value of a list") {
   ds::TrainConfig config;
   config.determinism = {.virtual_ranks = 6, .order = ds::ReduceOrder::step};
