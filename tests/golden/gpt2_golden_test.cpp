@@ -32,6 +32,12 @@ Batch batch_of(const Fixture& fixture, std::size_t step) {
 
 Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
+double norm_of(const Values& values) {
+  double squares = 0;
+  for (const double x : values) squares += x * x;
+  return std::sqrt(squares);
+}
+
 /// Returns |got - want| / |want| in the Euclidean norm.
 double relative_error(const Values& got, const Values& want) {
   REQUIRE(got.size() == want.size());
@@ -80,14 +86,14 @@ TEST_CASE("fp32: logits, loss and every gradient match PyTorch") {
   }
 }
 
-TEST_CASE("fp32: ten steps of AdamW follow PyTorch in double precision") {
+TEST_CASE("fp32: ten steps of AdamW with two parameter groups follow PyTorch in double precision") {
   for (const char* name : kCases) {
     CAPTURE(name);
     const Fixture fixture(DS_FIXTURES, name);
     ModelUnderTest model(fixture, DType::f32);
     const std::vector<double> losses = fixture.header()["losses_f64"];
     const std::vector<double> norms = fixture.header()["grad_norms_f64"];
-    double worst_loss = 0, worst_norm = 0;
+    double worst_loss = 0, worst_norm = 0, worst_trained = 0;
     for (std::size_t i = 0; i < losses.size(); ++i) {
       CAPTURE(i);
       const double lr = fixture.header()["optimizer"]["lr"].get<double>();
@@ -99,8 +105,17 @@ TEST_CASE("fp32: ten steps of AdamW follow PyTorch in double precision") {
       worst_loss = std::max(worst_loss, loss);
       worst_norm = std::max(worst_norm, norm);
     }
-    fmt::print("{}: fp32, ten AdamW steps: worst loss {:.1e}, worst gradient norm {:.1e}\n", name,
-               worst_loss, worst_norm);
+    // Ten steps of decay shrink a tensor by 2e-3: the norms tell which tensors decayed.
+    for (const auto& [parameter, want] : fixture.header()["trained_norms_f64"].items()) {
+      CAPTURE(parameter);
+      const double norm = norm_of(model.trained(parameter));
+      const double error = std::abs(norm - want.get<double>()) / want.get<double>();
+      CHECK(error <= kLossTolerance);
+      worst_trained = std::max(worst_trained, error);
+    }
+    fmt::print(
+        "{}: fp32, ten AdamW steps: worst loss {:.1e}, gradient norm {:.1e}, tensor {:.1e}\n", name,
+        worst_loss, worst_norm, worst_trained);
   }
 }
 

@@ -109,12 +109,18 @@ def loss_sum(logits, targets):
                            reduction="sum")
 
 
-def train(c, dtype):
-    """Returns mean losses and unclipped gradient norms of ten steps."""
-    p = make_parameters(c, dtype)
+def optimizer_of(p):
+    """Returns AdamW with two parameter groups: norms and biases, the tensors of one dimension, do not decay."""
     o = OPTIMIZER
-    optimizer = torch.optim.AdamW(p.values(), lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"],
-                                  weight_decay=o["weight_decay"])
+    groups = [dict(params=[x for x in p.values() if x.dim() > 1], weight_decay=o["weight_decay"]),
+              dict(params=[x for x in p.values() if x.dim() == 1], weight_decay=0.0)]
+    return torch.optim.AdamW(groups, lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
+
+
+def train(c, dtype):
+    """Returns mean losses and unclipped gradient norms of ten steps, and the trained parameters."""
+    p = make_parameters(c, dtype)
+    optimizer = optimizer_of(p)
     losses, norms = [], []
     for step in range(STEPS):
         tokens, targets = make_batch(c, step)
@@ -124,7 +130,7 @@ def train(c, dtype):
         norms.append(torch.nn.utils.clip_grad_norm_(p.values(), c["clip"]).item())
         optimizer.step()
         losses.append(loss.item())
-    return losses, norms
+    return losses, norms, p
 
 
 def write(name, c, folder):
@@ -147,12 +153,15 @@ def write(name, c, folder):
     add("logits", logits.detach().numpy(), "<f4")
     for label, tensor in p.items():
         add("grad." + label, tensor.grad.numpy(), "<f4")
-    losses64, norms64 = train(c, torch.float64)
-    losses32, _ = train(c, torch.float32)
+    losses64, norms64, trained64 = train(c, torch.float64)
+    losses32, _, _ = train(c, torch.float32)
+    # A bias of keys shifts a query's scores equally and has the gradient 0: AdamW enlarges its rounding errors.
+    trained = {n: x.norm().item() for n, x in trained64.items() if not n.endswith("c_attn.bias")}
     header = dict(made_by=f"{os.path.basename(sys.argv[0])}, PyTorch {torch.__version__}", model=c, optimizer=OPTIMIZER,
                   loss_sum=loss.item(), target_tokens=int((targets >= 0).sum()),
                   loss_mean=loss.item() / int((targets >= 0).sum()), losses_f64=losses64,
                   grad_norms_f64=norms64, losses_f32=losses32,
+                  trained_norms_f64=trained,
                   parameters=[dict(name=n, shape=list(s), centre=m, scale=k)
                               for n, s, m, k in parameter_shapes(c)],
                   arrays=arrays)

@@ -14,6 +14,7 @@
 #include "engine/comm/local/single.h"
 #include "engine/execute/executor.h"
 #include "engine/models/build_model.h"
+#include "engine/program/decay.h"
 #include "engine/program/passes.h"
 #include "golden/fixture.h"
 
@@ -60,7 +61,7 @@ class ModelUnderTest {
                            .valid_vocab = size("valid_vocab"),
                            .act = act};
     forward_ = build_model(config, shape);
-    step_ = shard(differentiate(forward_), spec);
+    step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
     std::erase_if(forward_.ops, is<ops::HeadLoss>);
     verify(step_);
@@ -86,6 +87,19 @@ class ModelUnderTest {
       if (parameters[i].name == name) return gradients_[i];
     }
     throw Error(ErrorKind::config, "no gradient of " + name, "");
+  }
+
+  /// Returns the fp32 master of a parameter.
+  [[nodiscard]] Values trained(const std::string& name) const {
+    for (const ParamGroup& group : step_.groups) {
+      for (const ParamTensor& tensor : group.tensors) {
+        if (tensor.name != name) continue;
+        const Tensor master = step_executor_->tensor(group.states[0].master);
+        const auto* data = static_cast<const float*>(master.data) + tensor.offset;
+        return {data, data + tensor.shape.elements()};
+      }
+    }
+    throw Error(ErrorKind::config, "no parameter " + name, "");
   }
 
   /// Returns the logits. Shape: (rows, valid_vocab).
