@@ -59,7 +59,9 @@ def main():
     model = Gpt2(layers, width, heads, vocab, seq_len)
     if mode == "pure":
         model = model.bfloat16()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=3e-4, betas=(0.9, 0.95))
     seconds = []
     for _ in range(steps):
         tokens = torch.randint(0, min(vocab, 256), (batch, seq_len + 1))

@@ -136,7 +136,9 @@ def train(a):
         model = Model(a)
         torch.set_default_dtype(torch.float32)
     fused = a.device == "cuda"
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=fused)
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=1e-4, betas=(0.9, 0.95), fused=fused)
     forward = torch.compile(model) if a.device == "cuda" else model
     rates = []
     for step in range(a.warm_up + a.windows):
