@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "engine/device/device.h"
@@ -24,6 +25,14 @@
 #include "engine/tensor/tensor.h"
 
 namespace ds {
+
+/// The ops that every backend has. Adding one: docs/adding.md.
+using KernelOp =
+    std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
+                 Linear, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, SwiGlu,
+                 SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, Dropout, Attention,
+                 AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
+                 OptimizerUpdate, FillNormal, Cast>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
 /// Errors: mismatched shapes and types are bugs (DS_ASSERT).
@@ -44,34 +53,7 @@ class Kernels {
   /// first.
   virtual void set_workspace(std::byte* data, std::size_t bytes) = 0;
 
-  virtual void run(const Embed& a, Stream& stream) = 0;
-  virtual void run(const EmbedBackward& a, Stream& stream) = 0;
-  virtual void run(const LayerNorm& a, Stream& stream) = 0;
-  virtual void run(const LayerNormBackward& a, Stream& stream) = 0;
-  virtual void run(const RmsNorm& a, Stream& stream) = 0;
-  virtual void run(const RmsNormBackward& a, Stream& stream) = 0;
-  virtual void run(const Linear& a, Stream& stream) = 0;
-  virtual void run(const LinearBackwardInput& a, Stream& stream) = 0;
-  virtual void run(const LinearBackwardWeight& a, Stream& stream) = 0;
-  virtual void run(const Gelu& a, Stream& stream) = 0;
-  virtual void run(const GeluBackward& a, Stream& stream) = 0;
-  virtual void run(const SwiGlu& a, Stream& stream) = 0;
-  virtual void run(const SwiGluBackward& a, Stream& stream) = 0;
-  virtual void run(const Rotary& a, Stream& stream) = 0;
-  virtual void run(const RelativeBias& a, Stream& stream) = 0;
-  virtual void run(const RelativeBiasBackward& a, Stream& stream) = 0;
-  virtual void run(const Dropout& a, Stream& stream) = 0;
-  virtual void run(const Attention& a, Stream& stream) = 0;
-  virtual void run(const AttentionBackward& a, Stream& stream) = 0;
-  virtual void run(const HeadLoss& a, Stream& stream) = 0;
-  virtual void run(const HeadLossBackward& a, Stream& stream) = 0;
-  virtual void run(const Logits& a, Stream& stream) = 0;
-  virtual void run(const Add& a, Stream& stream) = 0;
-  virtual void run(const SquaredSum& a, Stream& stream) = 0;
-  virtual void run(const LeafSquares& a, Stream& stream) = 0;
-  virtual void run(const OptimizerUpdate& a, Stream& stream) = 0;
-  virtual void run(const FillNormal& a, Stream& stream) = 0;
-  virtual void run(const Cast& a, Stream& stream) = 0;
+  virtual void run(const KernelOp& op, Stream& stream) = 0;
 
   /// Returns the memory layout of "heads", which only kernels of this backend read.
   [[nodiscard]] virtual HeadsLayout heads_layout() const = 0;

@@ -8,14 +8,6 @@
 
 namespace ds {
 
-/// Sum of squares for the gradient norm: leaves of 1024 elements of one logical tensor, each summed
-/// in f64 in a fixed order, then a fixed binary tree over the leaves. Shapes: in (n) f32; sum (1)
-/// f64; non_finite (1) i64 = number of elements that are not finite.
-struct SquaredSum {
-  ConstTensor in;
-  Tensor sum, non_finite;
-};
-
 /// Leaves of the gradient norm: for every 1024 elements, the sum of squares in f64 in a fixed order
 /// and the number of non-finite elements. Nothing is summed across leaves, so any split at leaves
 /// gives the same bits. Shapes: in (n) f32; sums (ceil(n / 1024)) f64; non_finite (ceil(n / 1024))

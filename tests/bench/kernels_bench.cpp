@@ -143,9 +143,10 @@ void optimizer(Bench& bench) {
   const Tensor grad = bench.make(DType::f32, {n}), master = bench.make(DType::f32, {n});
   const Tensor first = bench.make(DType::f32, {n}), second = bench.make(DType::f32, {n});
   const Tensor weights = m.act == DType::f32 ? Tensor{} : bench.make(m.act, {n});
-  const Tensor sum = bench.make(DType::f64, {1}), bad = bench.make(DType::i64, {1});
-  bench.time("optimizer", "squared sum", SquaredSum{.in = grad, .sum = sum, .non_finite = bad}, 0,
-             1);
+  const std::int64_t leaves = (n + 1023) / 1024;
+  const Tensor sums = bench.make(DType::f64, {leaves}), bad = bench.make(DType::i64, {leaves});
+  bench.time("optimizer", "leaf squares", LeafSquares{.in = grad, .sums = sums, .non_finite = bad},
+             0, 1);
   bench.time(
       "optimizer", fmt::format("AdamW, {:.0f} M", static_cast<double>(n) * 1e-6),
       OptimizerUpdate{

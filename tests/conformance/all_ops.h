@@ -231,11 +231,14 @@ class AllOps {
     report("Lion m", m);
     report("Lion weights", high);
     report("Lion low halves", low);
-    double sum = 0;
-    std::int64_t bad = 0;
-    bench_.run(SquaredSum{
-        .in = grad.view(), .sum = {&sum, DType::f64, {1}}, .non_finite = {&bad, DType::i64, {1}}});
-    record_("squared sum", {reinterpret_cast<const char*>(&sum), sizeof(sum)});
+    const Shape leaves{(grad.view().elements() + 1023) / 1024};
+    std::vector<double> sums(static_cast<std::size_t>(leaves[0]));
+    std::vector<std::int64_t> bad(sums.size());
+    bench_.run(LeafSquares{.in = grad.view(),
+                           .sums = {sums.data(), DType::f64, leaves},
+                           .non_finite = {bad.data(), DType::i64, leaves}});
+    record_("leaf squares",
+            {reinterpret_cast<const char*>(sums.data()), sums.size() * sizeof(double)});
   }
 
   Bench& bench_;

@@ -178,10 +178,13 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
         "attention with dropout", bench,
         Attention{.qkv = qkv.view(), .out = out.tensor(), .lse = lse.tensor(), .dropout = draw});
     check_own_loops("normal", bench, FillNormal{.out = v.tensor()});
-    check_own_loops("sum", bench,
-                    SquaredSum{.in = dtable.view(),
-                               .sum = {&loss, DType::f64, {1}},
-                               .non_finite = {&count, DType::i64, {1}}});
+    const Shape leaves{(dtable.view().elements() + 1023) / 1024};
+    std::vector<double> leaf_sums(static_cast<std::size_t>(leaves[0]));
+    std::vector<std::int64_t> leaf_bad(leaf_sums.size());
+    check_own_loops("leaf squares", bench,
+                    LeafSquares{.in = dtable.view(),
+                                .sums = {leaf_sums.data(), DType::f64, leaves},
+                                .non_finite = {leaf_bad.data(), DType::i64, leaves}});
     check_own_loops("AdamW", bench,
                     OptimizerUpdate{.grad = dtable.view(),
                                     .master = w.tensor(),

@@ -131,10 +131,6 @@ void for_each_tensor(Add& a, const F& f) {
   f(a.a), f(a.b), f(a.out);
 }
 template <class F>
-void for_each_tensor(SquaredSum& a, const F& f) {
-  f(a.in), f(a.sum), f(a.non_finite);
-}
-template <class F>
 void for_each_tensor(LeafSquares& a, const F& f) {
   f(a.in), f(a.sums), f(a.non_finite);
 }

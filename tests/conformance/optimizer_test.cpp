@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "conformance/harness.h"
-#include "engine/kernels/leaf_tree.h"
 #include "engine/tensor/philox.h"
 
 namespace ds::conformance {
@@ -59,34 +58,6 @@ TEST_CASE("AdamW follows its definition") {
     }
     CHECK(worst < 1e-6);  // a few ulp of the weight and of its update
   });
-}
-
-TEST_CASE(
-    "the sum of squares follows the documented tree exactly, and counts non-finite elements") {
-  for (const Subject& subject : subjects()) {
-    for (const std::int64_t n :
-         {1, 15, 1024, 1025, 64 * 1024, 64 * 1024 + 1, 200 * 1024 + 77, 333333}) {
-      CAPTURE(n);
-      Bench bench(subject.options, {});
-      Buffer in = random_buffer(DType::f32, {n}, 1, 7);
-      double sum = 0;
-      std::int64_t bad = 0;
-      const SquaredSum op{
-          .in = in.view(), .sum = {&sum, DType::f64, {1}}, .non_finite = {&bad, DType::i64, {1}}};
-      bench.run(op);
-      const Values values = in.values();
-      const double want = leaf_tree_sum(0, (n + 1023) / 1024, [&](std::int64_t leaf) {
-        return leaf_sum(values, static_cast<std::size_t>(leaf) * 1024);
-      });
-      CHECK(sum == want);
-      CHECK(bad == 0);
-      auto* raw = reinterpret_cast<float*>(in.data());
-      raw[n / 2] = std::numeric_limits<float>::quiet_NaN();
-      raw[n - 1] = -std::numeric_limits<float>::infinity();
-      bench.run(op);
-      CHECK(bad == (n == 1 ? 1 : 2));
-    }
-  }
 }
 
 TEST_CASE("leaf squares: every leaf's sum exactly, and the leaf of non-finite elements") {

@@ -61,12 +61,12 @@ TEST_CASE_FIXTURE(Fixture, "stage: a write beside a result or into an input is r
   }
   const std::string wrong = stage.run(op, [&](const Add& here) { floats(here.a.data)[3] = 1; });
   CHECK(wrong.find("of device memory was written") != std::string::npos);
-  const SquaredSum sums{
-      .in = a.view(), .sum = {&sum, DType::f64, {1}}, .non_finite = {&bad, DType::i64, {1}}};
-  const std::string pinned =
-      stage.run(sums, [&](const SquaredSum& here) { static_cast<double*>(here.sum.data)[1] = 1; });
+  const LeafSquares sums{
+      .in = a.view(), .sums = {&sum, DType::f64, {1}}, .non_finite = {&bad, DType::i64, {1}}};
+  const std::string pinned = stage.run(
+      sums, [&](const LeafSquares& here) { static_cast<double*>(here.sums.data)[1] = 1; });
   CHECK(pinned.find("of pinned memory was written") != std::string::npos);
-  CHECK(stage.run(sums, [&](const SquaredSum& here) { *static_cast<double*>(here.sum.data) = 5; })
+  CHECK(stage.run(sums, [&](const LeafSquares& here) { *static_cast<double*>(here.sums.data) = 5; })
             .empty());
   CHECK(sum == 5);
   CHECK(bad == 7);

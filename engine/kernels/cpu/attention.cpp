@@ -44,6 +44,7 @@ class Forward : public AttentionHead {
 
 }  // namespace
 
+template <>
 void run(const Context& c, const Attention& a) {
   const AttentionSizes s = attention_sizes(c, a.qkv, a.kv_heads);
   for_attention_tasks(c, s, false, s.batch * s.heads,

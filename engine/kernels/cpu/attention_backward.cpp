@@ -168,6 +168,7 @@ class Backward : public AttentionHead {
 }  // namespace
 
 // dbias is summed over sequences in order, so one task processes all sequences of its head.
+template <>
 void run(const Context& c, const AttentionBackward& a) {
   const AttentionSizes s = attention_sizes(c, a.qkv, a.kv_heads);
   DS_ASSERT(!a.dbias || a.bias);

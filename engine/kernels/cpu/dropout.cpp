@@ -27,6 +27,7 @@ DropoutKey dropout_key(const DropoutDraw& draw, std::int64_t index) {
           .scale = 1.0F / (1.0F - draw.rate)};
 }
 
+template <>
 void run(const Context& c, const Dropout& a) {
   const std::int64_t n = a.in.elements(), samples = a.draw.samples.elements();
   DS_ASSERT(samples > 0 && n % samples == 0 && a.out.elements() == n);

@@ -14,6 +14,7 @@ constexpr std::int64_t kPositionsPerTask = 4;
 
 }  // namespace
 
+template <>
 void run(const Context& c, const RmsNorm& a) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const RmsNormRows args{.in = a.in.data,
@@ -29,6 +30,7 @@ void run(const Context& c, const RmsNorm& a) {
             [&](std::int64_t first, std::int64_t count) { act.rms_norm(args, first, count); });
 }
 
+template <>
 void run(const Context& c, const RmsNormBackward& a) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
@@ -52,6 +54,7 @@ void run(const Context& c, const RmsNormBackward& a) {
   });
 }
 
+template <>
 void run(const Context& c, const SwiGlu& a) {
   const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
   const DType type = a.in.dtype;
@@ -64,6 +67,7 @@ void run(const Context& c, const SwiGlu& a) {
   });
 }
 
+template <>
 void run(const Context& c, const SwiGluBackward& a) {
   const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
   const DType type = a.in.dtype;
@@ -125,6 +129,7 @@ void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float
 
 }  // namespace
 
+template <>
 void run(const Context& c, const Rotary& a) {
   const RotaryLayout l(a);
   const ActKernels& act = c.act(a.in.dtype);
@@ -166,6 +171,7 @@ std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e) {
   return scratch.used();
 }
 
+template <>
 void run(const Context& c, const RelativeBias& a) {
   const std::int64_t buckets = a.table.shape[0], heads = a.table.shape[1];
   const std::int64_t distances = a.out.shape[1], time = (distances + 1) / 2;
@@ -181,6 +187,7 @@ void run(const Context& c, const RelativeBias& a) {
   });
 }
 
+template <>
 void run(const Context& c, const RelativeBiasBackward& a) {
   const std::int64_t buckets = a.dtable.shape[0], heads = a.dtable.shape[1];
   const std::int64_t distances = a.dout.shape[1], time = (distances + 1) / 2;

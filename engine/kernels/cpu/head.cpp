@@ -199,10 +199,12 @@ void for_chunks(const Context& c, const HeadLoss& a, Body body) {
 
 }  // namespace
 
+template <>
 void run(const Context& c, const HeadLoss& a) {
   for_chunks(c, a, [](Chunk& chunk) { chunk.softmax(0.0F); });
 }
 
+template <>
 void run(const Context& c, const HeadLossBackward& a) {
   DS_ASSERT(a.loss_scale != 0.0F);
   for_chunks(c, a.forward, [&](Chunk& chunk) {
@@ -213,6 +215,7 @@ void run(const Context& c, const HeadLossBackward& a) {
   });
 }
 
+template <>
 void run(const Context& c, const Logits& a) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
   const std::int64_t rows = a.in.elements() / width;

@@ -63,6 +63,7 @@ Product weight_product(DType type, std::int64_t rows, std::int64_t k, std::int64
 
 }  // namespace
 
+template <>
 void run(const Context& c, const Linear& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.out.elements() == rows * n && (!a.bias || a.bias.elements() == n));
@@ -84,6 +85,7 @@ void run(const Context& c, const Linear& a) {
   });
 }
 
+template <>
 void run(const Context& c, const LinearBackwardInput& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.dout.elements() / n;
   DS_ASSERT(a.din.elements() == rows * k && (!a.pre || a.pre.elements() == rows * k));
@@ -102,6 +104,7 @@ void run(const Context& c, const LinearBackwardInput& a) {
   });
 }
 
+template <>
 void run(const Context& c, const LinearBackwardWeight& a) {
   const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.dout.elements() == rows * n && rows > 0);

@@ -51,7 +51,7 @@ class CpuKernels final : public Kernels {
     return std::max({cpu::linear_scratch_bytes(context_, e),
                      cpu::attention_scratch_bytes(context_, e),
                      cpu::head_scratch_bytes(context_, e), cpu::layer_norm_scratch_bytes(e),
-                     cpu::rotary_scratch_bytes(context_, e), cpu::squared_sum_scratch_bytes(e)});
+                     cpu::rotary_scratch_bytes(context_, e)});
   }
   void set_workspace(std::byte* data, std::size_t bytes) override {
     DS_ASSERT(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);
@@ -59,34 +59,11 @@ class CpuKernels final : public Kernels {
     context_.workspace_bytes = bytes;
   }
 
-  void run(const Embed& a, Stream&) override { cpu::run(context_, a); }
-  void run(const EmbedBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const LayerNorm& a, Stream&) override { cpu::run(context_, a); }
-  void run(const LayerNormBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const RmsNorm& a, Stream&) override { cpu::run(context_, a); }
-  void run(const RmsNormBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const SwiGlu& a, Stream&) override { cpu::run(context_, a); }
-  void run(const SwiGluBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const Rotary& a, Stream&) override { cpu::run(context_, a); }
-  void run(const RelativeBias& a, Stream&) override { cpu::run(context_, a); }
-  void run(const RelativeBiasBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const Linear& a, Stream&) override { product(a); }
-  void run(const LinearBackwardInput& a, Stream&) override { product(a); }
-  void run(const LinearBackwardWeight& a, Stream&) override { product(a); }
-  void run(const Gelu& a, Stream&) override { cpu::run(context_, a); }
-  void run(const GeluBackward& a, Stream&) override { cpu::run(context_, a); }
-  void run(const Dropout& a, Stream&) override { cpu::run(context_, a); }
-  void run(const Attention& a, Stream&) override { product(a); }
-  void run(const AttentionBackward& a, Stream&) override { product(a); }
-  void run(const HeadLoss& a, Stream&) override { product(a); }
-  void run(const HeadLossBackward& a, Stream&) override { product(a); }
-  void run(const Logits& a, Stream&) override { product(a); }
-  void run(const Add& a, Stream&) override { cpu::run(context_, a); }
-  void run(const SquaredSum& a, Stream&) override { cpu::run(context_, a); }
-  void run(const LeafSquares& a, Stream&) override { cpu::run(context_, a); }
-  void run(const OptimizerUpdate& a, Stream&) override { cpu::run(context_, a); }
-  void run(const FillNormal& a, Stream&) override { cpu::run(context_, a); }
-  void run(const Cast& a, Stream&) override { cpu::run(context_, a); }
+  /// The caller may be any thread and works as thread 0. It must not start OpenMP threads either.
+  void run(const KernelOp& op, Stream&) override {
+    cpu::use_one_onednn_thread();
+    std::visit([this](const auto& a) { cpu::run(context_, a); }, op);
+  }
 
   double measure_matrix_peak(DType act) override {
     cpu::use_one_onednn_thread();
@@ -100,13 +77,6 @@ class CpuKernels final : public Kernels {
 
  private:
   const std::string arithmetic_;  // does not name the number of threads, which changes no bits
-  /// The caller may be any thread and works as thread 0. It must not start OpenMP threads either.
-  template <class Op>
-  void product(const Op& a) {
-    cpu::use_one_onednn_thread();
-    cpu::run(context_, a);
-  }
-
   ThreadPool pool_;
   cpu::TileProducts products_;
   cpu::Context context_;

@@ -2,16 +2,12 @@
 #include <algorithm>
 
 #include "engine/kernels/cpu/ops.h"
-#include "engine/kernels/leaf_tree.h"
+#include "engine/kernels/leaf.h"
 
 namespace ds::cpu {
 namespace {
 
-// A task is an aligned subtree of 64 leaves. The tree over the tasks is the tree over all leaves,
-// because every split above a task falls on a power of two.
 constexpr std::int64_t kLeavesPerTask = 64;
-// Task sums stored at once. A longer tensor takes several rounds, each again a whole subtree.
-constexpr std::int64_t kTasksAtOnce = 4096;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kNormalsPerBlock = 64;
 
@@ -30,34 +26,7 @@ void for_each_part(std::span<const std::int64_t> cuts, std::int64_t first, std::
 
 }  // namespace
 
-void run(const Context& c, const SquaredSum& a) {
-  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
-  const std::int64_t tasks = ceil_div(leaves, kLeavesPerTask);
-  const auto* in = static_cast<const float*>(a.in.data);
-  Scratch scratch = c.scratch();
-  auto* sums = scratch.take<double>(kTasksAtOnce);
-  auto* bad = scratch.take<std::int64_t>(kTasksAtOnce);
-  std::int64_t non_finite = 0;
-  const auto task_sum = [&](std::int64_t task, std::int64_t* bad_here) {
-    const std::int64_t first = task * kLeavesPerTask;
-    return leaf_tree_sum(first, std::min(kLeavesPerTask, leaves - first), [&](std::int64_t leaf) {
-      const std::int64_t start = leaf * kLeafElements;
-      return c.vector.square_leaf(in + start, std::min(kLeafElements, n - start), bad_here);
-    });
-  };
-  const auto round_sum = [&](std::int64_t round) {
-    const std::int64_t first = round * kTasksAtOnce, count = std::min(kTasksAtOnce, tasks - first);
-    c.pool.parallel_for(count, [&](std::int64_t i, int) {
-      bad[i] = 0;
-      sums[i] = task_sum(first + i, &bad[i]);
-    });
-    for (std::int64_t i = 0; i < count; ++i) non_finite += bad[i];
-    return leaf_tree_sum(0, count, [&](std::int64_t i) { return sums[i]; });
-  };
-  *static_cast<double*>(a.sum.data) = leaf_tree_sum(0, ceil_div(tasks, kTasksAtOnce), round_sum);
-  *static_cast<std::int64_t*>(a.non_finite.data) = non_finite;
-}
-
+template <>
 void run(const Context& c, const LeafSquares& a) {
   const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
   DS_ASSERT(a.sums.elements() == leaves && a.non_finite.elements() == leaves);
@@ -74,6 +43,7 @@ void run(const Context& c, const LeafSquares& a) {
   });
 }
 
+template <>
 void run(const Context& c, const OptimizerUpdate& a) {
   const std::int64_t n = a.grad.elements();
   const bool split = static_cast<bool>(a.low);
@@ -97,6 +67,7 @@ void run(const Context& c, const OptimizerUpdate& a) {
   });
 }
 
+template <>
 void run(const Context& c, const FillNormal& a) {
   const std::int64_t n = a.out.elements(), begin = a.first_element, end = begin + n;
   auto* out = static_cast<float*>(a.out.data);
@@ -113,13 +84,6 @@ void run(const Context& c, const FillNormal& a) {
       std::copy(block + (from - e), block + (to - e), out + (from - begin));
     }
   });
-}
-
-std::size_t squared_sum_scratch_bytes(const Kernels::Extents&) {
-  Scratch scratch;
-  scratch.take<double>(kTasksAtOnce);
-  scratch.take<std::int64_t>(kTasksAtOnce);
-  return scratch.used();
 }
 
 }  // namespace ds::cpu

@@ -13,6 +13,7 @@ constexpr std::int64_t kColumnsPerTask = 64;
 
 }  // namespace
 
+template <>
 void run(const Context& c, const Embed& a) {
   const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.wpe ? a.wpe.shape[0] : 1;
@@ -32,6 +33,7 @@ void run(const Context& c, const Embed& a) {
   });
 }
 
+template <>
 void run(const Context& c, const EmbedBackward& a) {
   const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : 1;
@@ -56,6 +58,7 @@ void run(const Context& c, const EmbedBackward& a) {
   });
 }
 
+template <>
 void run(const Context& c, const LayerNorm& a) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const LayerNormRows args{.in = a.in.data,
@@ -73,6 +76,7 @@ void run(const Context& c, const LayerNorm& a) {
             [&](std::int64_t first, std::int64_t count) { act.layer_norm(args, first, count); });
 }
 
+template <>
 void run(const Context& c, const LayerNormBackward& a) {
   const std::int64_t width = a.weight.elements(), rows = a.in.elements() / width;
   const std::int64_t block = norm_block_rows(rows), blocks = ceil_div(rows, block);
@@ -101,6 +105,7 @@ void run(const Context& c, const LayerNormBackward& a) {
   });
 }
 
+template <>
 void run(const Context& c, const Gelu& a) {
   const ActKernels& act = c.act(a.in.dtype);
   DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
@@ -109,6 +114,7 @@ void run(const Context& c, const Gelu& a) {
   });
 }
 
+template <>
 void run(const Context& c, const GeluBackward& a) {
   const ActKernels& act = c.act(a.pre.dtype);
   in_pieces(c, a.pre.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
@@ -117,6 +123,7 @@ void run(const Context& c, const GeluBackward& a) {
   });
 }
 
+template <>
 void run(const Context& c, const Add& a) {
   const ActKernels& act = c.act(a.a.dtype);
   in_pieces(c, a.a.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
@@ -125,6 +132,7 @@ void run(const Context& c, const Add& a) {
   });
 }
 
+template <>
 void run(const Context& c, const Cast& a) {
   in_pieces(c, a.in.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
     const void* from = at(a.in.data, a.in.dtype, first);

@@ -164,6 +164,7 @@ struct OwnScratch {
 
 }  // namespace
 
+template <>
 void run(Context& c, const Attention& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
   const SdpaScratch scratch(c, p);
@@ -183,6 +184,7 @@ void run(Context& c, const Attention& a, cudaStream_t stream) {
   check(launch_attention(act_of(p.act), args, stream), "attention");
 }
 
+template <>
 void run(Context& c, const AttentionBackward& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
   const SdpaScratch scratch(c, p);

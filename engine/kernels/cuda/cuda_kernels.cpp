@@ -49,34 +49,9 @@ class CudaKernels final : public Kernels {
     context_.workspace_bytes = bytes;
   }
 
-  void run(const Embed& a, Stream& s) override { launch(a, s); }
-  void run(const EmbedBackward& a, Stream& s) override { launch(a, s); }
-  void run(const LayerNorm& a, Stream& s) override { launch(a, s); }
-  void run(const LayerNormBackward& a, Stream& s) override { launch(a, s); }
-  void run(const RmsNorm& a, Stream& s) override { launch(a, s); }
-  void run(const RmsNormBackward& a, Stream& s) override { launch(a, s); }
-  void run(const Linear& a, Stream& s) override { launch(a, s); }
-  void run(const LinearBackwardInput& a, Stream& s) override { launch(a, s); }
-  void run(const LinearBackwardWeight& a, Stream& s) override { launch(a, s); }
-  void run(const Gelu& a, Stream& s) override { launch(a, s); }
-  void run(const GeluBackward& a, Stream& s) override { launch(a, s); }
-  void run(const SwiGlu& a, Stream& s) override { launch(a, s); }
-  void run(const SwiGluBackward& a, Stream& s) override { launch(a, s); }
-  void run(const Rotary& a, Stream& s) override { launch(a, s); }
-  void run(const RelativeBias& a, Stream& s) override { launch(a, s); }
-  void run(const RelativeBiasBackward& a, Stream& s) override { launch(a, s); }
-  void run(const Dropout& a, Stream& s) override { launch(a, s); }
-  void run(const Attention& a, Stream& s) override { launch(a, s); }
-  void run(const AttentionBackward& a, Stream& s) override { launch(a, s); }
-  void run(const HeadLoss& a, Stream& s) override { launch(a, s); }
-  void run(const HeadLossBackward& a, Stream& s) override { launch(a, s); }
-  void run(const Logits& a, Stream& s) override { launch(a, s); }
-  void run(const Add& a, Stream& s) override { launch(a, s); }
-  void run(const SquaredSum& a, Stream& s) override { launch(a, s); }
-  void run(const LeafSquares& a, Stream& s) override { launch(a, s); }
-  void run(const OptimizerUpdate& a, Stream& s) override { launch(a, s); }
-  void run(const FillNormal& a, Stream& s) override { launch(a, s); }
-  void run(const Cast& a, Stream& s) override { launch(a, s); }
+  void run(const KernelOp& op, Stream& stream) override {
+    std::visit([&](const auto& a) { cuda::run(context_, a, stream_of(stream)); }, op);
+  }
 
   double measure_matrix_peak(DType act) override {
     return cuda::measure_matrix_peak(context_, act, own_stream_);
@@ -98,11 +73,6 @@ class CudaKernels final : public Kernels {
   }
 
  private:
-  template <class Op>
-  void launch(const Op& a, Stream& s) {
-    cuda::run(context_, a, stream_of(s));
-  }
-
   Context context_;
   cudaStream_t own_stream_ = nullptr;
 };
@@ -111,7 +81,7 @@ class CudaKernels final : public Kernels {
 
 std::size_t workspace_bytes(const Kernels::Extents& e) {
   return std::max({linear_scratch_bytes(e), head_scratch_bytes(e), attention_scratch_bytes(e),
-                   embed_scratch_bytes(e), norm_scratch_bytes(e), squared_sum_scratch_bytes(e)});
+                   embed_scratch_bytes(e), norm_scratch_bytes(e)});
 }
 
 std::unique_ptr<Kernels> make_cuda_kernels(const std::string& cache_dir, bool fused_epilogues) {

@@ -30,6 +30,7 @@ BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_di
 
 }  // namespace
 
+template <>
 void run(Context& c, const SwiGlu& a, cudaStream_t stream) {
   const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.out.dtype == a.in.dtype);
@@ -37,6 +38,7 @@ void run(Context& c, const SwiGlu& a, cudaStream_t stream) {
         "SwiGlu");
 }
 
+template <>
 void run(Context& c, const SwiGluBackward& a, cudaStream_t stream) {
   const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.din.elements() == 2 * rows * ffn);
@@ -45,6 +47,7 @@ void run(Context& c, const SwiGluBackward& a, cudaStream_t stream) {
         "SwiGluBackward");
 }
 
+template <>
 void run(Context& c, const Rotary& a, cudaStream_t stream) {
   const std::int64_t groups = a.kv_heads == 0 ? a.heads : a.kv_heads;
   const std::int64_t all_heads = a.heads + 2 * groups;
@@ -68,6 +71,7 @@ void run(Context& c, const Rotary& a, cudaStream_t stream) {
         "Rotary");
 }
 
+template <>
 void run(Context& c, const RelativeBias& a, cudaStream_t stream) {
   const std::int64_t heads = a.table.shape[1], time = (a.out.shape[1] + 1) / 2;
   DS_ASSERT(a.out.shape[0] == heads && a.out.dtype == DType::f32);
@@ -77,6 +81,7 @@ void run(Context& c, const RelativeBias& a, cudaStream_t stream) {
         "RelativeBias");
 }
 
+template <>
 void run(Context& c, const RelativeBiasBackward& a, cudaStream_t stream) {
   const std::int64_t heads = a.dtable.shape[1], time = (a.dout.shape[1] + 1) / 2;
   DS_ASSERT(a.dout.shape[0] == heads && a.dtable.dtype == DType::f32);

@@ -141,10 +141,12 @@ class Head {
 
 }  // namespace
 
+template <>
 void run(Context& c, const HeadLoss& a, cudaStream_t stream) {
   Head(c, a, stream).for_chunks(false, 0, [](std::int64_t, std::int64_t) {});
 }
 
+template <>
 void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
   DS_ASSERT(a.loss_scale != 0.0F);
   Head head(c, a.forward, stream);
@@ -155,6 +157,7 @@ void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
   });
 }
 
+template <>
 void run(Context& c, const Logits& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
   Scratch scratch = c.scratch();

@@ -111,16 +111,6 @@ cudaError_t launch_relative_bias_backward(const Launch& l, const BucketStarts& s
 
 cudaError_t launch_leaf_squares(const Launch& l, const float* in, std::int64_t n, double* sums,
                                 std::int64_t* non_finite);
-/// Scratch of a whole sum: tasks of 64 leaves, and rounds of 4096 tasks.
-struct SquaredSumScratch {
-  double *task_sums, *round_sums;
-  std::int64_t *task_bad, *round_bad;
-};
-inline constexpr std::int64_t kLeavesPerTask = 64, kTasksPerRound = 4096;
-inline constexpr std::int64_t kMostRounds = 4096;
-cudaError_t launch_squared_sum(const Launch& l, const float* in, std::int64_t n,
-                               const SquaredSumScratch& scratch, double* sum,
-                               std::int64_t* non_finite);
 
 /// Fills `out` with elements first_element ... of the logical tensor.
 struct NormalNumbersFill {

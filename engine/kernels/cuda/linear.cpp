@@ -52,6 +52,7 @@ bool run_fused_sums(Context& c, Product product, const LinearBackwardWeight& a, 
 
 }  // namespace
 
+template <>
 void run(Context& c, const Linear& a, cudaStream_t stream) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
   const bool gelu = a.epilogue == Linear::Epilogue::gelu;
@@ -77,6 +78,7 @@ void run(Context& c, const Linear& a, cudaStream_t stream) {
   if (gelu) run(c, Gelu{.in = a.pre, .out = a.out}, stream);
 }
 
+template <>
 void run(Context& c, const LinearBackwardInput& a, cudaStream_t stream) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.dout.elements() / n;
   DS_ASSERT(a.din.elements() == rows * k && (!a.pre || a.pre.elements() == rows * k));
@@ -99,6 +101,7 @@ void run(Context& c, const LinearBackwardInput& a, cudaStream_t stream) {
   if (a.pre && !fused) run(c, GeluBackward{.pre = a.pre, .dout = a.din, .din = a.din}, stream);
 }
 
+template <>
 void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
   const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.dout.elements() == rows * n && rows > 0);

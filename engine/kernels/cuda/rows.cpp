@@ -36,6 +36,7 @@ TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
 
 }  // namespace
 
+template <>
 void run(Context& c, const Embed& a, cudaStream_t stream) {
   const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
   DS_ASSERT(a.tokens.dtype == DType::i32 && a.out.elements() == rows * width);
@@ -46,6 +47,7 @@ void run(Context& c, const Embed& a, cudaStream_t stream) {
         "Embed");
 }
 
+template <>
 void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
   const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : rows;
@@ -121,22 +123,27 @@ void run_norm_backward(Context& c, const Norm& a, const float* mean, float* dbia
 
 }  // namespace
 
+template <>
 void run(Context& c, const LayerNorm& a, cudaStream_t stream) {
   run_norm(c, a, a.bias.data, floats(a.mean), "LayerNorm", stream);
 }
 
+template <>
 void run(Context& c, const RmsNorm& a, cudaStream_t stream) {
   run_norm(c, a, nullptr, nullptr, "RmsNorm", stream);
 }
 
+template <>
 void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
   run_norm_backward(c, a, floats(a.mean), floats(a.dbias), "LayerNormBackward", stream);
 }
 
+template <>
 void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
   run_norm_backward(c, a, nullptr, nullptr, "RmsNormBackward", stream);
 }
 
+template <>
 void run(Context& c, const Gelu& a, cudaStream_t stream) {
   DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
   check(launch_map(launch_on(c, stream), Map::gelu, act_of(a.in.dtype), a.in.data, nullptr,
@@ -144,6 +151,7 @@ void run(Context& c, const Gelu& a, cudaStream_t stream) {
         "Gelu");
 }
 
+template <>
 void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
   DS_ASSERT(a.dout.elements() == a.pre.elements() && a.din.elements() == a.pre.elements());
   check(launch_map(launch_on(c, stream), Map::gelu_backward, act_of(a.pre.dtype), a.pre.data,
@@ -151,6 +159,7 @@ void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
         "GeluBackward");
 }
 
+template <>
 void run(Context& c, const Add& a, cudaStream_t stream) {
   DS_ASSERT(a.a.elements() == a.b.elements() && a.a.elements() == a.out.elements());
   check(launch_map(launch_on(c, stream), Map::add, act_of(a.a.dtype), a.a.data, a.b.data,
@@ -158,6 +167,7 @@ void run(Context& c, const Add& a, cudaStream_t stream) {
         "Add");
 }
 
+template <>
 void run(Context& c, const Cast& a, cudaStream_t stream) {
   const std::int64_t n = a.in.elements();
   DS_ASSERT(a.out.elements() == n);
@@ -173,6 +183,7 @@ void run(Context& c, const Cast& a, cudaStream_t stream) {
         "Cast");
 }
 
+template <>
 void run(Context& c, const Dropout& a, cudaStream_t stream) {
   const std::int64_t n = a.in.elements(), samples = a.draw.samples.elements();
   DS_ASSERT(samples > 0 && samples <= kMostOfGrid && n % samples == 0 && a.out.elements() == n);

@@ -5,18 +5,11 @@
 
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/ops.h"
-#include "engine/kernels/leaf_tree.h"
+#include "engine/kernels/leaf.h"
 #include "engine/kernels/update_rule.h"
 
 namespace ds::cuda {
 namespace {
-
-SquaredSumScratch take_sums(Scratch& scratch) {
-  return {.task_sums = scratch.take<double>(kTasksPerRound),
-          .round_sums = scratch.take<double>(kMostRounds),
-          .task_bad = scratch.take<std::int64_t>(kTasksPerRound),
-          .round_bad = scratch.take<std::int64_t>(kMostRounds)};
-}
 
 cudaError_t update_by(const Launch& l, const UpdateRule& rule, const UpdateArrays& arrays) {
   switch (rule.type) {
@@ -71,16 +64,7 @@ cudaError_t update_parts(const Launch& l, const UpdateRule& rule, const UpdateAr
 
 }  // namespace
 
-void run(Context& c, const SquaredSum& a, cudaStream_t stream) {
-  DS_ASSERT(a.in.dtype == DType::f32 && a.sum.dtype == DType::f64);
-  DS_ASSERT(a.in.elements() <= kLeafElements * kLeavesPerTask * kTasksPerRound * kMostRounds);
-  Scratch scratch = c.scratch();
-  check(launch_squared_sum(launch_on(c, stream), static_cast<const float*>(a.in.data),
-                           a.in.elements(), take_sums(scratch), static_cast<double*>(a.sum.data),
-                           static_cast<std::int64_t*>(a.non_finite.data)),
-        "SquaredSum");
-}
-
+template <>
 void run(Context& c, const LeafSquares& a, cudaStream_t stream) {
   const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
   DS_ASSERT(a.in.dtype == DType::f32 && a.sums.dtype == DType::f64);
@@ -91,6 +75,7 @@ void run(Context& c, const LeafSquares& a, cudaStream_t stream) {
         "LeafSquares");
 }
 
+template <>
 void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream) {
   const std::int64_t n = a.grad.elements();
   require_fit(a, n);
@@ -105,6 +90,7 @@ void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream) {
   check(update_parts(launch_on(c, stream), rule_of(a), whole, a.decay_cuts), "OptimizerUpdate");
 }
 
+template <>
 void run(Context& c, const FillNormal& a, cudaStream_t stream) {
   DS_ASSERT(a.out.dtype == DType::f32);
   check(launch_fill_normal(launch_on(c, stream), {.out = static_cast<float*>(a.out.data),
@@ -115,12 +101,6 @@ void run(Context& c, const FillNormal& a, cudaStream_t stream) {
                                                   .seed = a.seed,
                                                   .key = a.key}),
         "FillNormal");
-}
-
-std::size_t squared_sum_scratch_bytes(const Kernels::Extents&) {
-  Scratch scratch;
-  take_sums(scratch);
-  return scratch.used();
 }
 
 }  // namespace ds::cuda

@@ -23,9 +23,7 @@ struct CudaOptions {
 class CudaBench {
  public:
   explicit CudaBench(const Kernels::Extents& e, const CudaOptions& options = {})
-      : CudaBench(std::max({cuda::embed_scratch_bytes(e), cuda::norm_scratch_bytes(e),
-                            cuda::squared_sum_scratch_bytes(e)}),
-                  options) {}
+      : CudaBench(std::max(cuda::embed_scratch_bytes(e), cuda::norm_scratch_bytes(e)), options) {}
   explicit CudaBench(std::size_t workspace_bytes, const CudaOptions& options = {})
       : options_(options) {
     emulation::Knobs knobs = emulation::knobs();
