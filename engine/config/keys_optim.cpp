@@ -1,11 +1,25 @@
 // Keys of the sections [optimizer], [schedule] and [precision].
+#include <array>
+#include <utility>
+
 #include "engine/config/key_access.h"
 
 namespace ds {
 namespace {
 
 constexpr double kAny = 9.3e18;  // above every int64
-constexpr std::string_view kOptimizers = "adamw|adam_l2|sgd|lion";
+/// The names of all optimizers, as "adamw|sgd".
+constexpr auto joined_names() {
+  std::array<char, 256> text{};
+  std::size_t end = 0;
+  for (const OptimizerFacts& facts : kOptimizers) {
+    if (end > 0) text.at(end++) = '|';
+    for (const char c : facts.name) text.at(end++) = c;
+  }
+  return std::pair(text, end);
+}
+constexpr auto kJoined = joined_names();
+constexpr std::string_view kTypes(kJoined.first.data(), kJoined.second);
 constexpr std::string_view kSchedules =
     "constant|linear|cosine|wsd|warmup|warmup_decay|warmup_cosine|onecycle|range_test";
 constexpr std::string_view kOrigins = "clean|deepspeed";
@@ -19,8 +33,8 @@ constexpr std::string_view kAtMin = "abort|continue";
 using K = KeyKind;
 // clang-format off
 const Key kOptimKeys[] = {
-    {"optimizer.type", K::choice, true, 0, 0, kOptimizers, "*", "\"adamw\"",
-     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: sign of the mean gradient.", DS_WORD(optimizer.type, kOptimizers)},
+    {"optimizer.type", K::choice, true, 0, 0, kTypes, "*", "\"adamw\"",
+     "adamw: decoupled weight decay; adam_l2: decay added to the gradient; sgd: momentum; lion: sign of the mean gradient.", DS_WORD(optimizer.type, kTypes)},
     {"optimizer.lr", K::number, true, 0, 1e3, "", "", "0.001",
      "Peak learning rate.", DS_FIELD(optimizer.lr)},
     {"optimizer.betas", K::betas, true, 0, 0.999999, "", "", "[0.9, 0.95]",

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace ds {
+#include "engine/optimizers/optimizers.h"
 
-enum class OptimizerType : std::uint8_t { adamw, adam_l2, sgd, lion };
+namespace ds {
 
 struct OptimizerConfig {
   OptimizerType type = OptimizerType::adamw;

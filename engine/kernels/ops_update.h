@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/optimizers/optimizers.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {
@@ -17,9 +18,9 @@ struct LeafSquares {
   Tensor sums, non_finite;
 };
 
-/// One pass: unscale, clip, update in f32, cast. The arithmetic is in engine/optim/adamw.h,
-/// adam_l2.h, sgd.h and lion.h; any cut of the parameters into ranges gives the same bits.
-/// Shapes: grad, m, v (n) f32; v only for the two kinds of Adam. The f32 master is one of
+/// One pass: unscale, clip, update in f32, cast. The arithmetic is in
+/// engine/optimizers/optimizers.h; any cut of the parameters into ranges gives the same bits.
+/// Shapes: grad, m, v (n) f32; v only with two moments. The f32 master is one of
 ///         master (n) f32, with weights (n) act made from it, or empty if they are the master
 ///         weights (n) bf16 and low (n) i16, no master: its bits are weights * 2^16 + low
 ///         decay_cuts: where weight decay stops and starts in turn, as ascending elements,
@@ -27,10 +28,9 @@ struct LeafSquares {
 ///         decay. The memory must outlive the call.
 /// Units:  g = grad * grad_scale; grad_scale = clip factor / (tokens * loss scale).
 struct OptimizerUpdate {
-  enum class Type : std::uint8_t { adamw, adam_l2, sgd, lion };
   ConstTensor grad;
   Tensor master{}, m, v{}, weights{}, low{};
-  Type type = Type::adamw;
+  OptimizerType type = OptimizerType::adamw;
   bool nesterov = false;  // for sgd
   float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
   float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0

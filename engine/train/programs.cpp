@@ -48,22 +48,6 @@ Tier tier_of(OffloadDevice device) {
                                         : Tier::nvme;
 }
 
-OptimizerUpdate::Type type_of(OptimizerType type) {
-  using Type = OptimizerUpdate::Type;
-  switch (type) {
-    case OptimizerType::adamw:
-      return Type::adamw;
-    case OptimizerType::adam_l2:
-      return Type::adam_l2;
-    case OptimizerType::sgd:
-      return Type::sgd;
-    case OptimizerType::lion:
-      return Type::lion;
-  }
-  DS_ASSERT(false, "an optimizer without an update");
-  return Type::adamw;
-}
-
 UpdateMoment moment_of(UpdateTime time) {
   return time == UpdateTime::forward    ? UpdateMoment::forward
          : time == UpdateTime::backward ? UpdateMoment::backward
@@ -117,7 +101,7 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .separate_master = config.offload.param.device != OffloadDevice::none,
           .state_tile =
               config.offload.optimizer.device == OffloadDevice::none ? INT64_MAX : tile_of(config),
-          .update = {.type = type_of(config.optimizer.type),
+          .update = {.type = config.optimizer.type,
                      .nesterov = config.optimizer.nesterov,
                      .split_master = config.precision.master == MasterWeights::split16}};
 }

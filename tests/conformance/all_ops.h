@@ -226,7 +226,7 @@ class AllOps {
                                .m = m.tensor(),
                                .weights = high.tensor(),
                                .low = low_half,
-                               .type = OptimizerUpdate::Type::lion,
+                               .type = OptimizerType::lion,
                                .lr = 1e-3F});
     report("Lion m", m);
     report("Lion weights", high);

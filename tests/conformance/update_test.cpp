@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "conformance/harness.h"
-#include "engine/optim/adam_l2.h"
-#include "engine/optim/lion.h"
-#include "engine/optim/sgd.h"
+#include "engine/kernels/update_rule.h"
 
 namespace ds::conformance {
 namespace {
 
-using Type = OptimizerUpdate::Type;
+using Type = OptimizerType;
 
 struct Rule {
   const char* name;
@@ -26,7 +24,7 @@ constexpr Rule kRules[] = {{"adamw", Type::adamw},
                            {"sgd nesterov", Type::sgd, true},
                            {"lion", Type::lion}};
 
-bool has_two_moments(Type type) { return type == Type::adamw || type == Type::adam_l2; }
+bool has_two_moments(Type type) { return facts_of(type).two_moments; }
 
 OptimizerUpdate numbers_of(const Rule& rule) {
   return {.grad = {},
@@ -51,21 +49,7 @@ std::vector<std::int64_t> many_cuts(std::int64_t n) {
 
 /// Updates one element by the scalar arithmetic.
 void scalar_update(const OptimizerUpdate& u, float g, float& w, float& m, float& v) {
-  const AdamWHyper adam{
-      u.grad_scale,      u.lr, u.beta1, u.beta2, u.eps, u.weight_decay, u.bias_correction1,
-      u.bias_correction2};
-  switch (u.type) {
-    case Type::adamw:
-      return adamw_element<ScalarMath>(adamw_coefficients(adam), g, w, m, v);
-    case Type::adam_l2:
-      return adam_l2_element<ScalarMath>(adam_l2_coefficients(adam), g, w, m, v);
-    case Type::sgd:
-      return sgd_element<ScalarMath>(
-          sgd_coefficients({u.grad_scale, u.lr, u.momentum, u.weight_decay, u.nesterov}), g, w, m);
-    case Type::lion:
-      return lion_element<ScalarMath>(
-          lion_coefficients({u.grad_scale, u.lr, u.beta1, u.beta2, u.weight_decay}), g, w, m);
-  }
+  std::visit([&](const auto& row) { row.template update<ScalarMath>(g, w, m, v); }, rule_of(u));
 }
 
 /// The state of some parameters; weights and low halves as the kind of master needs them.

@@ -48,18 +48,22 @@ void run(const Context& c, const OptimizerUpdate& a) {
   const std::int64_t n = a.grad.elements();
   const bool split = static_cast<bool>(a.low);
   require_fit(a, n);
-  const UpdateRule decaying = rule_of(a), plain = without_decay(decaying);
+  const OptimizerRule decaying = rule_of(a), plain = without_decay(decaying);
+  const auto row_of = [&](const OptimizerRule& rule) -> UpdateRow {
+    return {a.type, std::visit([](const auto& row) -> const void* { return &row; }, rule)};
+  };
   const DType type = a.weights ? a.weights.dtype : DType::f32;
   const auto update = split ? c.vector.update_split : c.act(type).update;
   const auto part = [&](std::int64_t first, std::int64_t last, bool decays) {
     const auto from = [&](const Tensor& t) { return t ? at(t.data, t.dtype, first) : nullptr; };
-    update(decays ? decaying : plain, {.grad = static_cast<const float*>(a.grad.data) + first,
-                                       .master = static_cast<float*>(from(a.master)),
-                                       .m = static_cast<float*>(from(a.m)),
-                                       .v = static_cast<float*>(from(a.v)),
-                                       .weights = from(a.weights),
-                                       .low = static_cast<std::uint16_t*>(from(a.low)),
-                                       .n = last - first});
+    update(row_of(decays ? decaying : plain),
+           {.grad = static_cast<const float*>(a.grad.data) + first,
+            .master = static_cast<float*>(from(a.master)),
+            .m = static_cast<float*>(from(a.m)),
+            .v = static_cast<float*>(from(a.v)),
+            .weights = from(a.weights),
+            .low = static_cast<std::uint16_t*>(from(a.low)),
+            .n = last - first});
   };
   c.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
     const std::int64_t first = task * kElementsPerTask;

@@ -85,6 +85,13 @@ struct DropoutTile {
   float* out;      // kPanel rows of kPanel, all of which may be overwritten
 };
 
+/// An OptimizerRule without std::variant: code of std that is compiled for one instruction set must
+/// not be shared with others.
+struct UpdateRow {
+  OptimizerType type;
+  const void* coefficients;  // the alternative of OptimizerRule
+};
+
 struct UpdateRange {
   const float* grad;
   float *master, *m, *v;  // v: only for the two kinds of Adam
@@ -132,7 +139,7 @@ struct ActKernels {
   void (*from_f32)(const float* in, void* out, std::int64_t n);
   void (*to_f32)(const void* in, float* out, std::int64_t n);
   /// `weights` have this type, or are null.
-  void (*update)(const UpdateRule& rule, const UpdateRange& range);
+  void (*update)(const UpdateRow& row, const UpdateRange& range);
 };
 
 /// Backward of the softmax in tiles of 64 columns: p = e^(s * scale - lse),
@@ -181,7 +188,7 @@ struct VectorKernels {
   ActKernels f32, bf16, f16;
   PackKernels f32_as_f32, bf16_as_f32, bf16_as_bf16, f16_as_f32;
   /// Updates a master in two halves, `weights` (bf16) and `low`.
-  void (*update_split)(const UpdateRule& rule, const UpdateRange& range);
+  void (*update_split)(const UpdateRow& row, const UpdateRange& range);
   /// Returns the sum of squares of at most 1024 elements; adds non-finite elements to *non_finite.
   double (*square_leaf)(const float* in, std::int64_t n, std::int64_t* non_finite);
   /// Draws 64 normal numbers: elements 64 * block ... of the logical tensor.

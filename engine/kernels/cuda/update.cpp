@@ -11,20 +11,6 @@
 namespace ds::cuda {
 namespace {
 
-cudaError_t update_by(const Launch& l, const UpdateRule& rule, const UpdateArrays& arrays) {
-  switch (rule.type) {
-    case UpdateRule::Type::adamw:
-      return launch_update(l, rule.adamw, arrays);
-    case UpdateRule::Type::adam_l2:
-      return launch_update(l, rule.adam_l2, arrays);
-    case UpdateRule::Type::sgd:
-      return launch_update(l, rule.sgd, arrays);
-    case UpdateRule::Type::lion:
-      return launch_update(l, rule.lion, arrays);
-  }
-  return cudaErrorInvalidValue;
-}
-
 template <class T>
 T* moved(T* data, std::int64_t elements) {
   return data == nullptr ? nullptr : data + elements;
@@ -45,7 +31,7 @@ UpdateArrays part_of(const UpdateArrays& whole, std::int64_t first, std::int64_t
 
 /// Launches once for every kMostDecayCuts cuts: the last of these cuts is where decay starts again,
 /// and ends the launch.
-cudaError_t update_parts(const Launch& l, const UpdateRule& rule, const UpdateArrays& whole,
+cudaError_t update_parts(const Launch& l, const OptimizerRule& rule, const UpdateArrays& whole,
                          std::span<const std::int64_t> cuts) {
   std::int64_t first = 0;
   while (first < whole.n) {
@@ -54,7 +40,7 @@ cudaError_t update_parts(const Launch& l, const UpdateRule& rule, const UpdateAr
     const std::int64_t end = is_last ? whole.n : cuts[count - 1];
     UpdateArrays part = part_of(whole, first, end - first);
     for (const std::int64_t cut : cuts.first(count)) part.cuts.at[part.cuts.count++] = cut - first;
-    const cudaError_t error = update_by(l, rule, part);
+    const cudaError_t error = launch_update(l, rule, part);
     if (error != cudaSuccess) return error;
     cuts = cuts.subspan(count);
     first = end;

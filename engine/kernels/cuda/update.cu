@@ -26,35 +26,6 @@ struct DeviceMath {
   }
 };
 
-struct AdamW {
-  static constexpr bool kTwoMoments = true;
-  AdamWCoefficients c;
-  __device__ void operator()(bool decays, float g, float& w, float& m, float& v) const {
-    adamw_element<DeviceMath>(decays ? c : without_decay(c), g, w, m, v);
-  }
-};
-struct AdamL2 {
-  static constexpr bool kTwoMoments = true;
-  AdamL2Coefficients c;
-  __device__ void operator()(bool decays, float g, float& w, float& m, float& v) const {
-    adam_l2_element<DeviceMath>(decays ? c : without_decay(c), g, w, m, v);
-  }
-};
-struct Sgd {
-  static constexpr bool kTwoMoments = false;
-  SgdCoefficients c;
-  __device__ void operator()(bool decays, float g, float& w, float& m, float&) const {
-    sgd_element<DeviceMath>(decays ? c : without_decay(c), g, w, m);
-  }
-};
-struct Lion {
-  static constexpr bool kTwoMoments = false;
-  LionCoefficients c;
-  __device__ void operator()(bool decays, float g, float& w, float& m, float&) const {
-    lion_element<DeviceMath>(decays ? c : without_decay(c), g, w, m);
-  }
-};
-
 /// Access to the lower half of a master's bits.
 struct LowHalf {
   std::uint16_t bits;
@@ -104,7 +75,9 @@ __device__ void update_at(const UpdateArrays& a, std::int64_t i, bool decays, co
   if constexpr (Rule::kTwoMoments) load<kN>(a.v + i, v);
   read_master<kSplit, kN>(a, i, w);
 #pragma unroll
-  for (int k = 0; k < kN; ++k) rule(decays, g[k], w[k], m[k], v[k]);
+  for (int k = 0; k < kN; ++k) {
+    (decays ? rule : rule.without_decay()).template update<DeviceMath>(g[k], w[k], m[k], v[k]);
+  }
   store<kN>(a.m + i, m);
   if constexpr (Rule::kTwoMoments) store<kN>(a.v + i, v);
   write_master<kSplit, kN>(a, i, w);
@@ -143,17 +116,8 @@ cudaError_t update(const Launch& l, const UpdateArrays& a, const Rule& rule) {
 
 }  // namespace
 
-cudaError_t launch_update(const Launch& l, const AdamWCoefficients& c, const UpdateArrays& a) {
-  return update(l, a, AdamW{c});
-}
-cudaError_t launch_update(const Launch& l, const AdamL2Coefficients& c, const UpdateArrays& a) {
-  return update(l, a, AdamL2{c});
-}
-cudaError_t launch_update(const Launch& l, const SgdCoefficients& c, const UpdateArrays& a) {
-  return update(l, a, Sgd{c});
-}
-cudaError_t launch_update(const Launch& l, const LionCoefficients& c, const UpdateArrays& a) {
-  return update(l, a, Lion{c});
+cudaError_t launch_update(const Launch& l, const OptimizerRule& rule, const UpdateArrays& a) {
+  return std::visit([&](const auto& row) { return update(l, a, row); }, rule);
 }
 
 }  // namespace ds::cuda

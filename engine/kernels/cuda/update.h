@@ -2,10 +2,7 @@
 #pragma once
 
 #include "engine/kernels/cuda/launchers.h"
-#include "engine/optim/adam_l2.h"
-#include "engine/optim/adamw.h"
-#include "engine/optim/lion.h"
-#include "engine/optim/sgd.h"
+#include "engine/optimizers/optimizers.h"
 
 namespace ds::cuda {
 
@@ -20,7 +17,7 @@ struct DecayCuts {
 
 struct UpdateArrays {
   const float* grad;
-  float *master, *m, *v;  // master: null if in two halves; v: only for the two kinds of Adam
+  float *master, *m, *v;  // master: null if in two halves; v: only with two moments
   void* weights;          // of type `act`, made from the master; may be null
   std::uint16_t* low;     // lower half of a master in two halves; `weights` is the upper one
   std::int64_t n;
@@ -28,9 +25,6 @@ struct UpdateArrays {
   DecayCuts cuts{};
 };
 
-cudaError_t launch_update(const Launch& l, const AdamWCoefficients& c, const UpdateArrays& a);
-cudaError_t launch_update(const Launch& l, const AdamL2Coefficients& c, const UpdateArrays& a);
-cudaError_t launch_update(const Launch& l, const SgdCoefficients& c, const UpdateArrays& a);
-cudaError_t launch_update(const Launch& l, const LionCoefficients& c, const UpdateArrays& a);
+cudaError_t launch_update(const Launch& l, const OptimizerRule& rule, const UpdateArrays& a);
 
 }  // namespace ds::cuda

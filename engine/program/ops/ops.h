@@ -34,18 +34,16 @@ struct DropoutAttrs {
   std::uint64_t key = 0;  // XXH3 of the path in the forward program
 };
 
-/// The optimizer; sgd and lion have no v.
+/// The optimizer.
 struct UpdateAttrs {
-  OptimizerUpdate::Type type = OptimizerUpdate::Type::adamw;
+  OptimizerType type = OptimizerType::adamw;
   bool nesterov = false;  // of sgd
   // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
   // weights are read too, as the last operand
   bool split_master = false;
   // Where weight decay stops and starts in turn, from the op's first element (decay.h)
   std::vector<std::int64_t> decay_cuts{};
-  [[nodiscard]] bool has_two_moments() const {
-    return type == OptimizerUpdate::Type::adamw || type == OptimizerUpdate::Type::adam_l2;
-  }
+  [[nodiscard]] bool has_two_moments() const { return facts_of(type).two_moments; }
 };
 
 namespace ops {

@@ -94,11 +94,8 @@ BoundOp bind_update(const OpSite& at) {
 std::string print_update(const Op& op) {
   const UpdateAttrs& attrs = as<ops::Update>(op).update;
   std::string text;
-  if (attrs.type != OptimizerUpdate::Type::adamw) {
-    constexpr std::array<std::string_view, 4> kUpdates{"adamw", "adam_l2", "sgd", "lion"};
-    text = fmt::format(" {}{}", kUpdates[static_cast<std::size_t>(attrs.type)],
-                       attrs.nesterov ? " nesterov" : "");
-  }
+  if (attrs.type != OptimizerType::adamw)
+    text = fmt::format(" {}{}", facts_of(attrs.type).name, attrs.nesterov ? " nesterov" : "");
   if (attrs.split_master) text += " split";
   if (!attrs.decay_cuts.empty()) text += fmt::format(" decay={}", fmt::join(attrs.decay_cuts, ","));
   return text;

@@ -181,7 +181,7 @@ struct State {
       }
     }
   }
-  Update op(Update::Type type, bool nesterov, bool split, bool with_weights) {
+  Update op(OptimizerType type, bool nesterov, bool split, bool with_weights) {
     Update op{.grad = grad.view(),
               .m = m.tensor(),
               .type = type,
@@ -192,7 +192,7 @@ struct State {
               .bias_correction1 = 0.271F,
               .bias_correction2 = 0.003F,
               .momentum = 0.8F};
-    if (type == Update::Type::adamw || type == Update::Type::adam_l2) op.v = v.tensor();
+    if (facts_of(type).two_moments) op.v = v.tensor();
     if (split) op.low = low.tensor();
     if (!split) op.master = master.tensor();
     if (with_weights) op.weights = weights.tensor();
@@ -207,7 +207,7 @@ std::vector<std::int64_t> many_cuts(std::int64_t n) {
   return cuts;
 }
 
-void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, bool nesterov,
+void check_update(const CudaOptions& way, std::int64_t n, OptimizerType type, bool nesterov,
                   DType act, bool split, bool with_weights) {
   CAPTURE(static_cast<int>(type));
   CAPTURE(name_of(act));
@@ -241,7 +241,7 @@ void check_update(const CudaOptions& way, std::int64_t n, Update::Type type, boo
 TEST_CASE("updates: every optimizer, master, type of weights, with and without decay") {
   for (const CudaOptions& way : kWays) {
     const std::int64_t n = way.shift == 0 ? 100003 : 5003;
-    using Type = Update::Type;
+    using Type = OptimizerType;
     for (const Type type : {Type::adamw, Type::adam_l2, Type::sgd, Type::lion}) {
       check_update(way, n, type, false, DType::bf16, true, true);
       for (const DType act : kActTypes) check_update(way, 5003, type, true, act, false, true);

@@ -1,8 +1,5 @@
 // Tests of every optimizer's arithmetic against traces of the papers' formulas.
-#include "engine/optim/adam_l2.h"
-#include "engine/optim/adamw.h"
-#include "engine/optim/lion.h"
-#include "engine/optim/sgd.h"
+#include "engine/optimizers/optimizers.h"
 #include "trace_file.h"
 
 namespace {
@@ -11,7 +8,7 @@ struct Element {
   float weight, m, v;
 };
 
-ds::AdamWHyper adam_hyper(const ds::OptimizerConfig& o, float scale, int step) {
+ds::OptimizerNumbers numbers_of(const ds::OptimizerConfig& o, float scale, int step) {
   return {.grad_scale = scale,
           .lr = static_cast<float>(o.lr),
           .beta1 = static_cast<float>(o.betas[0]),
@@ -19,32 +16,15 @@ ds::AdamWHyper adam_hyper(const ds::OptimizerConfig& o, float scale, int step) {
           .eps = static_cast<float>(o.eps),
           .weight_decay = static_cast<float>(o.weight_decay),
           .bias_correction1 = static_cast<float>(1 - std::pow(o.betas[0], step)),
-          .bias_correction2 = static_cast<float>(1 - std::pow(o.betas[1], step))};
+          .bias_correction2 = static_cast<float>(1 - std::pow(o.betas[1], step)),
+          .momentum = static_cast<float>(o.momentum),
+          .nesterov = o.nesterov};
 }
 
 void update(const ds::OptimizerConfig& o, float scale, int step, float grad, Element& e) {
-  using Math = ds::ScalarMath;
-  const auto lr = static_cast<float>(o.lr);
-  const auto decay = static_cast<float>(o.weight_decay);
-  switch (o.type) {
-    case ds::OptimizerType::adamw:
-      ds::adamw_element<Math>(ds::adamw_coefficients(adam_hyper(o, scale, step)), grad, e.weight,
-                              e.m, e.v);
-      return;
-    case ds::OptimizerType::adam_l2:
-      ds::adam_l2_element<Math>(ds::adam_l2_coefficients(adam_hyper(o, scale, step)), grad,
-                                e.weight, e.m, e.v);
-      return;
-    case ds::OptimizerType::sgd:
-      ds::sgd_element<Math>(
-          ds::sgd_coefficients({scale, lr, static_cast<float>(o.momentum), decay, o.nesterov}),
-          grad, e.weight, e.m);
-      return;
-    case ds::OptimizerType::lion:
-      ds::lion_element<Math>(ds::lion_coefficients({scale, lr, static_cast<float>(o.betas[0]),
-                                                    static_cast<float>(o.betas[1]), decay}),
-                             grad, e.weight, e.m);
-  }
+  std::visit(
+      [&](const auto& row) { row.template update<ds::ScalarMath>(grad, e.weight, e.m, e.v); },
+      ds::rule_of(o.type, numbers_of(o, scale, step)));
 }
 
 /// All numbers are below 16, hyper-parameters are exact in fp32, and each of 12 steps rounds fewer

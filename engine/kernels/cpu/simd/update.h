@@ -91,38 +91,27 @@ DS_LANES_INLINE void update_each(const cpu::UpdateRange& r, const Master& master
       });
 }
 
-template <class Master>
-void update_with(const UpdateRule& rule, const cpu::UpdateRange& r, const Master& master) {
-  using Type = UpdateRule::Type;
-  switch (rule.type) {
-    case Type::adamw:
-      return update_each<true>(r, master, [c = rule.adamw](F32 g, F32& w, F32& m, F32& v) {
-        adamw_element<LaneMath>(c, g, w, m, v);
-      });
-    case Type::adam_l2:
-      return update_each<true>(r, master, [c = rule.adam_l2](F32 g, F32& w, F32& m, F32& v) {
-        adam_l2_element<LaneMath>(c, g, w, m, v);
-      });
-    case Type::sgd:
-      return update_each<false>(r, master, [c = rule.sgd](F32 g, F32& w, F32& m, F32&) {
-        sgd_element<LaneMath>(c, g, w, m);
-      });
-    case Type::lion:
-      return update_each<false>(r, master, [c = rule.lion](F32 g, F32& w, F32& m, F32&) {
-        lion_element<LaneMath>(c, g, w, m);
-      });
+template <class Master, std::size_t I = 0>
+void update_with(const cpu::UpdateRow& row, const cpu::UpdateRange& r, const Master& master) {
+  if constexpr (I < std::variant_size_v<OptimizerRule>) {
+    if (static_cast<std::size_t>(row.type) != I) return update_with<Master, I + 1>(row, r, master);
+    using Row = std::variant_alternative_t<I, OptimizerRule>;
+    const Row rule = *static_cast<const Row*>(row.coefficients);
+    update_each<Row::kTwoMoments>(r, master, [rule](F32 g, F32& w, F32& m, F32& v) {
+      rule.template update<LaneMath>(g, w, m, v);
+    });
   }
 }
 
 template <class Weight>
-void update(const UpdateRule& rule, const cpu::UpdateRange& r) {
+void update(const cpu::UpdateRow& row, const cpu::UpdateRange& r) {
   const bool streams = reinterpret_cast<std::uintptr_t>(r.weights) % 64 == 0;
-  update_with(rule, r, WholeMaster<Weight>{r, streams});
+  update_with(row, r, WholeMaster<Weight>{r, streams});
   if (r.weights != nullptr) finish_streams();
 }
 
-inline void update_split(const UpdateRule& rule, const cpu::UpdateRange& r) {
-  update_with(rule, r, SplitMaster{r});
+inline void update_split(const cpu::UpdateRow& row, const cpu::UpdateRange& r) {
+  update_with(row, r, SplitMaster{r});
 }
 
 }  // namespace ds::DS_LANES
