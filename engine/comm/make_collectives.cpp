@@ -3,7 +3,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/units.h"
-#include "engine/comm/gloo/gloo_collectives.h"
+#include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/local/single.h"
 #include "engine/comm/rendezvous.h"
 #include "engine/comm/slow_wire.h"
@@ -14,7 +14,7 @@ std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous) {
   DS_ASSERT(rendezvous.world_size >= 1 && rendezvous.rank >= 0 &&
             rendezvous.rank < rendezvous.world_size);
   if (rendezvous.world_size == 1) return std::make_unique<comm::SingleCollectives>();
-  auto collectives = std::make_unique<comm::GlooCollectives>(rendezvous);
+  auto collectives = std::make_unique<comm::MeshCollectives>(rendezvous);
   if (!rendezvous.test_wire) return collectives;
   const WireSpeed& wire = *rendezvous.test_wire;
   if (rendezvous.rank == 0) {

@@ -24,9 +24,10 @@ struct Rendezvous {
   /// Collectives fail when a rank is silent, or no rank makes progress, for this long.
   Clock::duration hang_after = std::chrono::seconds(20);
   std::optional<WireSpeed> test_wire{};  // slows the network, for measurements
+  bool shared_memory = true;  // false: TCP also between ranks of one machine, for measurements
 };
 
-/// Makes the collectives: without sockets for a world of 1, over Gloo otherwise. Errors:
+/// Makes the collectives: without sockets for a world of 1, over a mesh of links otherwise. Errors:
 /// Error{comm} when rank 0 does not answer in time, or refuses the job key or the job.
 std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous);
 

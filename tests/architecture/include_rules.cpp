@@ -39,7 +39,7 @@ const std::vector<Library> kLibraries = {
     {"Asio", {"asio.hpp", "asio/"}, {"launcher/"}},
     {"CLI11", {"CLI/"}, {"launcher/cli/split_words.cpp"}},
     {"toml++", {"toml++/", "toml.hpp"}, {"engine/config/"}},
-    {"Gloo", {"gloo/"}, {"engine/comm/gloo/"}},
+    {"Gloo", {"gloo/"}, {}},
     {"oneDNN", {"oneapi/", "dnnl"}, {"engine/kernels/cpu/", "engine/device/cpu/"}},
     {"CUDA",
      {"cuda", "cublas", "cudnn", "nccl", "nvml", "cooperative_groups", "cub/", "driver_types",
@@ -85,7 +85,7 @@ std::vector<Include> includes_of(const SourceFile& file) {
   return includes;
 }
 
-/// "engine/comm" for engine/comm/gloo/mesh.h; a backend's folder belongs to the folder of its seam.
+/// "engine/comm" for engine/comm/mesh/mesh.h; a backend's folder belongs to the folder of its seam.
 std::string folder_of(const std::string& path) {
   const std::size_t second = path.find('/', path.find('/') + 1);
   return second == std::string::npos ? path : path.substr(0, second);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/comm/gloo/socket.h"
+#include "engine/comm/mesh/socket.h"
 #include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
 

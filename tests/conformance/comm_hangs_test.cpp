@@ -78,16 +78,16 @@ TEST_CASE("if ranks disagree about sizes, the error says so, and a short message
 }
 
 TEST_CASE("a rank that loops forever in one op is named with the op") {
-  const Backend gloo = backends(1s)[1];
+  const Backend mesh = backends(1s)[1];
   const std::string busy = errors_with(
-      gloo, [](Group& group) { gather(group, 100); },
+      mesh, [](Group& group) { gather(group, 100); },
       [](Collectives& collectives, Group&) { collectives.activity().begin("block5.mlp"); });
   CHECK_MESSAGE(contains(busy, "rank 2 is behind: it is in block5.mlp"), busy);
 }
 
 TEST_CASE("a rank that makes progress is waited for as long as it takes") {
-  const Backend gloo = backends(1s)[1];
-  const auto errors = run_world(gloo, 3, [](Collectives& collectives, Group& group) {
+  const Backend mesh = backends(1s)[1];
+  const auto errors = run_world(mesh, 3, [](Collectives& collectives, Group& group) {
     for (int op = 0; op < 100 && group.rank() == 2; ++op) {
       collectives.activity().begin("block5.mlp");
       std::this_thread::sleep_for(20ms);

@@ -1,4 +1,4 @@
-// Tests that steady operations of a Gloo group allocate nothing that grows with the bytes, and
+// Tests that steady operations of a mesh allocate nothing that grows with the bytes, and
 // leave the heap unchanged.
 #include <doctest/doctest.h>
 

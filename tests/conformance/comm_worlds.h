@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "engine/comm/gloo/gloo_collectives.h"
 #include "engine/comm/local/single.h"
+#include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/rendezvous.h"
 #include "support/thread_collectives.h"
 
@@ -64,7 +64,22 @@ struct Backend {
   std::function<std::unique_ptr<Collectives>(void* shared, int rank, int size)> make;
 };
 
-/// `hang_after` applies to Gloo.
+/// `hang_after` applies to meshes.
+inline Backend mesh_backend(const char* name, bool shared_memory, Clock::duration hang_after) {
+  return {name, [](int) { return std::make_shared<HeldPort>(); },
+          [=](void* shared, int rank, int size) {
+            return make_collectives({.rank = rank,
+                                     .world_size = size,
+                                     .master_addr = "127.0.0.1",
+                                     .master_port = static_cast<HeldPort*>(shared)->port,
+                                     .job_id = "test",
+                                     .job_key = "00ff",
+                                     .timeout = 60s,
+                                     .hang_after = hang_after,
+                                     .shared_memory = shared_memory});
+          }};
+}
+
 inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
   return {
       {"threads",
@@ -75,17 +90,8 @@ inline std::vector<Backend> backends(Clock::duration hang_after = 20s) {
          return std::make_unique<ThreadCollectives>(
              *static_cast<std::shared_ptr<ThreadWorld>*>(shared), rank);
        }},
-      {"gloo", [](int) { return std::make_shared<HeldPort>(); },
-       [hang_after](void* shared, int rank, int size) {
-         return make_collectives({.rank = rank,
-                                  .world_size = size,
-                                  .master_addr = "127.0.0.1",
-                                  .master_port = static_cast<HeldPort*>(shared)->port,
-                                  .job_id = "test",
-                                  .job_key = "00ff",
-                                  .timeout = 60s,
-                                  .hang_after = hang_after});
-       }}};
+      mesh_backend("mesh", true, hang_after),
+      mesh_backend("mesh over TCP", false, hang_after)};
 }
 
 /// Returns the backends that this program tests; defined in host_worlds.cpp or nccl_worlds.cpp.

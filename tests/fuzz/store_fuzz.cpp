@@ -6,8 +6,8 @@
 #include <string>
 
 #include "engine/base/error.h"
-#include "engine/comm/gloo/store_table.h"
-#include "engine/comm/gloo/visitor.h"
+#include "engine/comm/mesh/store_table.h"
+#include "engine/comm/mesh/visitor.h"
 
 using namespace ds::comm;
 

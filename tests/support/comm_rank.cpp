@@ -14,7 +14,7 @@
 #include "engine/base/error.h"
 #include "engine/comm/agree.h"
 #include "engine/comm/control_word.h"
-#include "engine/comm/gloo/socket.h"
+#include "engine/comm/mesh/socket.h"
 #include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
 #include "runner/rank_env.h"

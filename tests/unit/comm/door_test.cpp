@@ -1,5 +1,5 @@
 // Tests of Door over real sockets of 127.0.0.1: silent and slow visitors never delay proven ones.
-#include "engine/comm/gloo/door.h"
+#include "engine/comm/mesh/door.h"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/comm/gloo/store_client.h"
-#include "engine/comm/gloo/visit.h"
+#include "engine/comm/mesh/store_client.h"
+#include "engine/comm/mesh/visit.h"
 
 using namespace ds;
 using namespace ds::comm;

@@ -1,5 +1,5 @@
 // Tests of StoreTable: set, set_new, get, wait, add, and which clients are woken.
-#include "engine/comm/gloo/store_table.h"
+#include "engine/comm/mesh/store_table.h"
 
 #include <doctest/doctest.h>
 

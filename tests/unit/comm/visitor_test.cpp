@@ -1,5 +1,5 @@
 // Tests of Visitor without sockets: who is accepted, and that no peer can make it hold much memory.
-#include "engine/comm/gloo/visitor.h"
+#include "engine/comm/mesh/visitor.h"
 
 #include <doctest/doctest.h>
 

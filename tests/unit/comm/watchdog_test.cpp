@@ -1,6 +1,6 @@
 // Tests of Watchdog: it calls back once when a deadline passes, and never after the watch has
 // ended.
-#include "engine/comm/gloo/watchdog.h"
+#include "engine/comm/mesh/watchdog.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,110 @@
+// Link: one proven connection between two ranks of a group. Moves messages in both directions, in
+// order, and never blocks.
+//
+// A message begins with a head of 32 bytes in the machine's byte order:
+//
+//   data     the bytes follow
+//   offer    the bytes lie at `address` in the sender's memory; the receiver reads them there
+//   taken    the offered bytes have been read
+//   refused  the offered bytes cannot be read: send them as data
+//
+// A short message is data: it leaves at once, whether the receiver waits for it or not. A long one
+// between ranks of one machine is an offer, which saves a copy and all of the kernel's buffers.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+#include "engine/comm/mesh/peer_memory.h"
+
+namespace ds::comm {
+
+/// One message of the current operation.
+struct Message {
+  int peer = 0;
+  bool outgoing = false;
+  std::uint64_t slot = 0;  // must be the same at both ends
+  std::size_t bytes = 0;
+  std::span<const iovec> parts{};  // where the bytes are or belong, in order
+  bool done = false;               // has arrived; or has left, so that its memory may be reused
+};
+
+class Link {
+ public:
+  /// `fd` is non-blocking. Messages of at least `offer_from` bytes in one part are offered.
+  Link(UniqueFd fd, PeerMemory peer, std::size_t offer_from);
+
+  /// Adds a message, which must live until it is done or forget() is called.
+  void post(Message& message);
+  /// Drops all messages.
+  void forget();
+  /// Notes what epoll(7) reports, edge-triggered.
+  void note(std::uint32_t events);
+  /// Moves bytes as far as that is possible now. Returns true when the next call may move more
+  /// without a new event.
+  bool advance();
+  /// Returns true when every message is done and nothing is left to write.
+  [[nodiscard]] bool idle() const;
+  /// Returns true when the peer ended the connection, or it broke.
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// Tells the peer that nothing follows what was written. Any thread.
+  void say_goodbye() const;
+  /// Ends both directions. Any thread.
+  void close() const;
+  [[nodiscard]] int descriptor() const { return fd_.get(); }
+
+ private:
+  enum class Kind : std::uint64_t { data = 1, offer, taken, refused };
+  struct Head {
+    Kind kind = Kind::data;
+    std::uint64_t slot = 0, bytes = 0, address = 0;
+  };
+  /// What is being written.
+  struct Sending {
+    Head head{};
+    Message* message = nullptr;  // whose bytes follow the head
+    std::size_t at = 0;          // bytes written, of head and message
+  };
+
+  void write_some();
+  bool choose_sending();
+  void finish_sending();
+  bool read_some();
+  [[nodiscard]] bool wants_input() const { return in_at_ < in_.size() || awaiting_answer_; }
+  bool fill(std::span<const iovec> into, std::size_t& got);
+  bool read_head();
+  bool take_head();
+  bool read_data();
+  bool read_offer();
+  void finish_incoming();
+  [[nodiscard]] std::size_t take_buffered(std::span<const iovec> into);
+
+  const UniqueFd fd_;
+  PeerMemory peer_;
+  std::size_t offer_from_;
+  bool readable_ = true, writable_ = true;  // until the kernel says that it would block
+  bool hung_up_ = false;                    // the end is behind what can still be read
+  bool ended_ = false;
+
+  std::vector<Message*> out_, in_;
+  std::size_t out_at_ = 0, in_at_ = 0;  // the first that is not done
+  std::vector<Head> answers_;           // to the peer's offers; written before the next message
+  std::optional<Sending> sending_;
+  bool awaiting_answer_ = false;  // to the offer of the message at out_at_
+
+  std::optional<Head> head_;  // of the message that is being read
+  bool accepted_ = false;     // it is the message at in_at_
+  std::size_t got_ = 0;       // bytes of it
+  // Bytes that were read beyond the current message, so that a short message costs one call
+  std::array<std::byte, 512> buffer_;
+  std::size_t buffered_from_ = 0, buffered_to_ = 0;
+};
+
+}  // namespace ds::comm

@@ -1,0 +1,186 @@
+// MeshGroup::Operation: posts messages, moves bytes, and names the peer at fault.
+#include "engine/comm/mesh/operation.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "engine/base/error.h"
+
+namespace ds::comm {
+
+MeshGroup::Operation::Operation(MeshGroup& group, std::string_view name, Deadline deadline,
+                                std::optional<std::uint64_t> bytes)
+    : group_(group), name_(name) {
+  group_.forget_lateness();
+  if (group_.news().aborted) fail("the group was aborted");
+  if (group_.failed_) fail("the group had already failed");
+  watch_.emplace(*group_.watchdog_, deadline, group_.late_);
+  group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
+}
+
+MeshGroup::Operation::~Operation() {
+  group_.log_.end();
+  for (const Message& message : group_.messages_) group_.link(message.peer).forget();
+  group_.messages_.clear();
+  group_.parts_.clear();
+  for (const int peer : group_.runnable_)
+    group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
+  group_.runnable_.clear();
+}
+
+void MeshGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
+  add_part(into);
+  post(from, false, slot);
+}
+
+void MeshGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
+  add_part(data);
+  post(to, true, slot);
+}
+
+// The parts of a message that is sent are only read.
+void MeshGroup::Operation::add_part(std::span<const std::byte> part) {
+  DS_ASSERT(group_.parts_.size() < group_.parts_.capacity());
+  if (!part.empty()) group_.parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
+}
+
+void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
+  const std::span<const iovec> parts =
+      std::span(group_.parts_).subspan(std::exchange(first_part_, group_.parts_.size()));
+  std::size_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  if (bytes == 0) return;
+  DS_ASSERT(group_.messages_.size() < group_.messages_.capacity());
+  Message& message = group_.messages_.emplace_back(
+      Message{.peer = peer, .outgoing = outgoing, .slot = slot, .bytes = bytes, .parts = parts});
+  Link& link = group_.link(peer);
+  busy_ += link.idle() ? 1 : 0;
+  link.post(message);
+  set_runnable(peer);
+}
+
+void MeshGroup::Operation::finish() {
+  drive([this] { return busy_ == 0; });
+}
+
+void MeshGroup::Operation::finish(std::size_t index) {
+  if (index >= group_.messages_.size()) return;
+  const Message& message = group_.messages_[index];
+  drive([&] { return message.done; });
+}
+
+void MeshGroup::Operation::drive(const std::function<bool()>& is_done) {
+  while (true) {
+    look_at_news();
+    move();
+    if (is_done()) return;
+    if (group_.runnable_.empty()) wait();
+  }
+}
+
+// Gives every link that can move bytes one turn.
+void MeshGroup::Operation::move() {
+  const auto links = std::ssize(group_.runnable_);
+  for (std::ptrdiff_t i = 0; i < links; ++i) {
+    const int peer = group_.runnable_[static_cast<std::size_t>(i)];
+    group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
+    Link& link = group_.link(peer);
+    if (link.idle()) continue;
+    group_.traffic_.fetch_add(1, std::memory_order_relaxed);
+    if (link.advance()) set_runnable(peer);
+    if (link.ended() && group_.first_ended_ < 0) group_.first_ended_ = peer;
+    // A peer whose connection ended is at fault only if this operation still needs it: a peer that
+    // has done its part may leave.
+    if (link.idle()) {
+      --busy_;
+    } else if (link.ended()) {
+      fail_of_peer(peer);
+    }
+  }
+  group_.runnable_.erase(group_.runnable_.begin(), group_.runnable_.begin() + links);
+}
+
+// Waits for the kernel to report a link, or for wake(). The watchdog ends it at the deadline.
+void MeshGroup::Operation::wait() {
+  std::array<epoll_event, 64> events;
+  const int count =
+      ::epoll_wait(group_.poll_.get(), events.data(), static_cast<int>(events.size()), -1);
+  if (count < 0 && errno != EINTR) throw_errno("epoll_wait", errno);
+  for (int i = 0; i < count; ++i) {
+    const auto peer = static_cast<int>(events[static_cast<std::size_t>(i)].data.u32);
+    if (peer == group_.rank_) continue;  // wake(): has_news_ is set
+    group_.link(peer).note(events[static_cast<std::size_t>(i)].events);
+    set_runnable(peer);
+  }
+}
+
+void MeshGroup::Operation::set_runnable(int peer) {
+  const auto flag = group_.is_runnable_.begin() + peer;
+  if (*flag) return;
+  *flag = true;
+  group_.runnable_.push_back(peer);
+}
+
+void MeshGroup::Operation::look_at_news() {
+  if (!group_.has_news_.load()) return;
+  const News news = group_.news();
+  if (news.aborted) fail("the group was aborted");
+  if (!news.hopeless.empty()) fail(news.hopeless);
+  if (!news.late) return;
+  const std::string missing = missing_peers();
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  if (!missing.empty()) fail(fmt::format("no answer from {} after {:.3g} s", missing, seconds));
+}
+
+// The first connection that ended is the likely cause of the others' end.
+void MeshGroup::Operation::fail_of_peer(int peer) {
+  if (group_.news().aborted) fail("the group was aborted");
+  const int culprit = group_.first_ended_ >= 0 ? group_.first_ended_ : peer;
+  const std::string other = group_.guard_ ? group_.guard_->suspicion() : "";
+  fail(fmt::format("{} closed the connection{}{}", group_.name_of(culprit),
+                   other.empty() ? "" : "; ", other));
+}
+
+// Returns the peers that are waited for. Ranks that sent nothing are the cause. Ranks that did not
+// receive are named only when everything arrived.
+std::string MeshGroup::Operation::missing_peers() const {
+  std::vector<int> missing;
+  for (const bool outgoing : {false, true}) {
+    for (const Message& message : group_.messages_) {
+      if (message.outgoing != outgoing || message.done) continue;
+      if (std::ranges::find(missing, message.peer) == missing.end())
+        missing.push_back(message.peer);
+    }
+    if (!missing.empty()) break;
+  }
+  std::string names;
+  for (const int peer : missing) names += (names.empty() ? "" : ", ") + group_.name_of(peer);
+  return names;
+}
+
+std::string MeshGroup::Operation::message_of(std::string_view what) const {
+  return fmt::format("{} (of group {}): {}{}{}: {}", group_.name_of(group_.rank_),
+                     group_.spec_.name, name_, group_.about_.empty() ? "" : " ", group_.about_,
+                     what);
+}
+
+// Reports before the links end, so that the others do not blame this rank for the end. Memory that
+// others still read is taken back before the caller may use it again.
+void MeshGroup::Operation::fail(std::string_view what) {
+  std::string message = message_of(what);
+  if (!group_.failed_) {
+    group_.failed_ = true;
+    const std::string first = group_.report_fault(message);
+    if (first != message) message += fmt::format("; the first report was: {}", first);
+    group_.log_.fail(message);
+  }
+  if (group_.memory_) group_.memory_->revoke();
+  group_.close_links();
+  throw Error(ErrorKind::comm, message);
+}
+
+}  // namespace ds::comm

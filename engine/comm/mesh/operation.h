@@ -1,0 +1,57 @@
+// MeshGroup::Operation: one operation of a group. Posts messages, moves bytes until they are done,
+// or says which peer is at fault.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/comm/mesh/mesh_group.h"
+
+namespace ds::comm {
+
+class MeshGroup::Operation {
+ public:
+  /// Errors: Error{comm} when the group failed or was aborted before. `bytes`: what all members
+  /// know of the sizes of a collective; nothing for point-to-point messages.
+  Operation(MeshGroup& group, std::string_view name, Deadline deadline,
+            std::optional<std::uint64_t> bytes = 0);
+  ~Operation();
+  Operation(const Operation&) = delete;
+
+  /// Zero bytes post nothing: both ends know the size.
+  void receive(int from, std::span<std::byte> into, std::uint64_t slot);
+  void send(int to, std::span<const std::byte> data, std::uint64_t slot);
+  /// Posts a message of several parts. add_part() adds to the message that is posted next.
+  void add_part(std::span<const std::byte> part);
+  void post(int peer, bool outgoing, std::uint64_t slot);
+  /// Returns when the message that was posted at `index` has arrived or left.
+  void finish(std::size_t index);
+  /// Returns when every posted message has arrived or has left (its memory may be reused).
+  void finish();
+  [[nodiscard]] std::size_t posted() const { return group_.messages_.size(); }
+
+ private:
+  void drive(const std::function<bool()>& is_done);
+  void move();
+  void wait();
+  void set_runnable(int peer);
+  void look_at_news();
+  [[nodiscard]] std::string message_of(std::string_view what) const;
+  [[noreturn]] void fail(std::string_view what);
+  [[noreturn]] void fail_of_peer(int peer);
+  [[nodiscard]] std::string missing_peers() const;
+
+  MeshGroup& group_;
+  const std::string_view name_;
+  const Clock::time_point begun_ = Clock::now();
+  std::size_t first_part_ = 0;            // of the message that is posted next
+  int busy_ = 0;                          // links that are not idle
+  std::optional<Watchdog::Watch> watch_;  // watches the deadline
+};
+
+}  // namespace ds::comm
