@@ -2,6 +2,7 @@
 #include "engine/comm/activity.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ds {
 
@@ -12,6 +13,16 @@ void Activity::begin(std::string_view what) {
     std::copy_n(what.begin(), length_, what_.begin());
   }
   tick();
+}
+
+void Activity::follow(std::function<std::uint64_t()> source) {
+  const std::lock_guard lock(mutex_);
+  source_ = std::move(source);
+}
+
+std::uint64_t Activity::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_.load(std::memory_order_relaxed) + (source_ ? source_() : 0);
 }
 
 std::string Activity::doing() const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -22,7 +23,12 @@ class Activity {
   /// Counts a unit of work that others may wait for.
   void tick() { progress_.fetch_add(1, std::memory_order_relaxed); }
 
-  [[nodiscard]] std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  /// Adds `source` to progress(): a number that changes while an op computes, so that a long op
+  /// counts as progress. An empty one adds nothing. `source` is called on any thread.
+  void follow(std::function<std::uint64_t()> source);
+
+  /// Returns a number that changes with the progress of this process.
+  [[nodiscard]] std::uint64_t progress() const;
   /// Returns the path of the current op; empty between programs.
   [[nodiscard]] std::string doing() const;
 
@@ -31,6 +37,7 @@ class Activity {
   mutable std::mutex mutex_;
   std::array<char, kLongest> what_{};
   std::size_t length_ = 0;
+  std::function<std::uint64_t()> source_;
   std::atomic<std::uint64_t> progress_ = 0;
 };
 

@@ -3,8 +3,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/units.h"
-#include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/local/single.h"
+#include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/rendezvous.h"
 #include "engine/comm/slow_wire.h"
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <utility>
 
 namespace ds {
 namespace {
@@ -28,6 +30,18 @@ bool take_number(std::string_view& line, std::uint64_t& value) {
   const std::string_view field = take_field(line, '\t');
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   return error == std::errc() && end == field.data() + field.size();
+}
+
+std::string fields_of(const Call& call) {
+  return fmt::format("{}\t{}\t{}\t{}", call.number, clean(call.operation), clean(call.about),
+                     call.bytes);
+}
+
+bool take_call(std::string_view& line, Call& call) {
+  if (!take_number(line, call.number)) return false;
+  call.operation = take_field(line, '\t');
+  call.about = take_field(line, '\t');
+  return take_number(line, call.bytes);
 }
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
@@ -59,17 +73,6 @@ std::string difference_text(const Waiting& waiting, int other, const Call& call)
                      waiting.rank, text_of(waiting.call), other, text_of(call));
 }
 
-// Returns where a rank is, for messages.
-std::string place_text(const RankReport& report) {
-  std::string text = report.doing.empty() ? "between programs" : "in " + report.doing;
-  for (const RankReport::InGroup& in : report.groups) {
-    if (!in.waiting || in.calls.empty()) continue;
-    text += fmt::format(", waiting in {} of group {}", text_of(in.calls.back()),
-                        in.group.substr(0, in.group.find('/')));
-  }
-  return text;
-}
-
 bool waits_somewhere(const RankReport& report) {
   return std::ranges::any_of(report.groups, &RankReport::InGroup::waiting);
 }
@@ -90,7 +93,7 @@ std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks
     for (const int rank : waiting.members) {
       if (rank == waiting.rank || waits_in(report(rank), waiting)) continue;
       if (waits_somewhere(report(rank)) == elsewhere)
-        return fmt::format("rank {} is behind: it is {}", rank, place_text(report(rank)));
+        return fmt::format("rank {} is behind: it is {}", rank, place_of(report(rank)));
     }
   }
   return "all ranks wait in this operation: they disagree about its sizes, or the "
@@ -106,14 +109,22 @@ std::string text_of(const Call& call) {
   return text;
 }
 
+std::string place_of(const RankReport& report) {
+  std::string text = report.doing.empty() ? "between programs" : "in " + report.doing;
+  for (const RankReport::InGroup& in : report.groups) {
+    if (!in.waiting || in.calls.empty()) continue;
+    text += fmt::format(", waiting in {} of group {}", text_of(in.calls.back()),
+                        in.group.substr(0, in.group.find('/')));
+  }
+  return text;
+}
+
 std::string encode(const RankReport& report) {
   std::string text = fmt::format("{}\t{}\t{}\n", report.beat, report.progress, clean(report.doing));
   for (const RankReport::InGroup& in : report.groups) {
-    text += fmt::format("{}\t{}\t{}", clean(in.group), in.waiting ? 1 : 0, clean(in.failed));
-    for (const Call& call : in.calls) {
-      text += fmt::format("\t{}\t{}\t{}\t{}", call.number, clean(call.operation), clean(call.about),
-                          call.bytes);
-    }
+    text += fmt::format("{}\t{}\t{}", clean(in.group), in.waiting ? in.waited + 1 : 0,
+                        clean(in.failed));
+    for (const Call& call : in.calls) text += '\t' + fields_of(call);
     text += '\n';
   }
   return text;
@@ -131,14 +142,10 @@ std::optional<RankReport> decode_rank_report(std::string_view text) {
     std::uint64_t waiting = 0;
     if (!take_number(line, waiting)) return std::nullopt;
     in.waiting = waiting != 0;
+    in.waited = waiting - (in.waiting ? 1 : 0);
     in.failed = take_field(line, '\t');
-    while (!line.empty()) {
-      Call& call = in.calls.emplace_back();
-      if (!take_number(line, call.number)) return std::nullopt;
-      call.operation = take_field(line, '\t');
-      call.about = take_field(line, '\t');
-      if (!take_number(line, call.bytes)) return std::nullopt;
-    }
+    while (!line.empty())
+      if (!take_call(line, in.calls.emplace_back())) return std::nullopt;
   }
   return report;
 }
@@ -160,7 +167,7 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
     return fmt::format(
         "rank {} has been silent for {:.0f} s: it is stopped, or its machine or network "
         "failed; it was {}",
-        rank, seconds(now - other.beat_at), place_text(other.report));
+        rank, seconds(now - other.beat_at), place_of(other.report));
   }
   if (now - waiting.since < patience) return std::nullopt;
   // Between programs nothing counts progress: slow work there has its own deadline.
@@ -170,6 +177,60 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
   }
   return fmt::format("no rank has made progress for {:.0f} s: {}", seconds(now - waiting.since),
                      laggard_text(waiting, ranks));
+}
+
+std::string encode(const Findings& findings) {
+  std::string text = clean(findings.suspicion) + '\n' + clean(findings.place) + '\n';
+  for (const Verdict& verdict : findings.verdicts) {
+    text += fmt::format("{}\t{}\t{}\n", clean(verdict.group), fields_of(verdict.call),
+                        clean(verdict.reason));
+  }
+  return text;
+}
+
+std::optional<Findings> decode_findings(std::string_view text) {
+  Findings findings;
+  findings.suspicion = take_field(text, '\n');
+  findings.place = take_field(text, '\n');
+  while (!text.empty()) {
+    std::string_view line = take_field(text, '\n');
+    Verdict& verdict = findings.verdicts.emplace_back();
+    verdict.group = take_field(line, '\t');
+    if (!take_call(line, verdict.call)) return std::nullopt;
+    verdict.reason = line;
+  }
+  return findings;
+}
+
+Findings find_hangs(std::span<const Observed> ranks,
+                    const std::function<std::vector<int>(const std::string&)>& members_of,
+                    Clock::duration patience, Clock::time_point now) {
+  Findings findings;
+  std::set<std::pair<std::string, std::string>> judged;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Observed& seen = ranks[rank];
+    const bool silent = now - seen.beat_at >= patience;  // one of the others judges it
+    for (const RankReport::InGroup& in : seen.report.groups) {
+      if (!in.waiting || in.calls.empty() || silent) continue;
+      const Call& call = in.calls.back();
+      if (!judged.emplace(in.group, fields_of(call)).second) continue;
+      const Waiting waiting{.rank = static_cast<int>(rank),
+                            .group = in.group,
+                            .members = members_of(in.group),
+                            .call = call,
+                            .since = seen.beat_at - std::chrono::milliseconds(in.waited)};
+      if (auto reason = judge(waiting, ranks, patience, now))
+        findings.verdicts.push_back({in.group, call, *std::move(reason)});
+    }
+  }
+  const auto silence = [&](const Observed& each) { return now - each.beat_at; };
+  const auto worst = std::ranges::max_element(ranks, {}, silence);
+  if (silence(*worst) >= patience / 2) {
+    findings.suspicion = fmt::format("rank {} has been silent for {:.0f} s", worst - ranks.begin(),
+                                     seconds(silence(*worst)));
+  }
+  findings.place = place_of(ranks.front().report);
+  return findings;
 }
 
 }  // namespace ds

@@ -1,8 +1,9 @@
-// RankReport: what each rank reports to ranks that wait for it, and judge(), which decides whether
-// to wait on. Pure.
+// RankReport: what each rank reports while others may wait for it; judge(), which decides whether
+// one rank waits on; and Findings, which rank 0 derives from all reports. Pure.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@ struct Call {
   std::string operation{};   // "all_gather"
   std::string about{};       // its purpose
   std::uint64_t bytes = 0;   // a hash of the sizes, where all members know all of them
+  friend bool operator==(const Call&, const Call&) = default;
 };
 
 /// Formats as "all_gather gather.block3 (number 17)".
@@ -28,6 +30,7 @@ struct RankReport {
   struct InGroup {
     std::string group{};        // unique in the job; messages show it up to the "/"
     bool waiting = false;       // in the last call
+    std::uint64_t waited = 0;   // in it, in milliseconds
     std::string failed{};       // why this rank gave the group up
     std::vector<Call> calls{};  // the last ones, oldest first
   };
@@ -41,16 +44,19 @@ std::string encode(const RankReport& report);
 /// Parses what encode() writes; returns nothing for other text.
 std::optional<RankReport> decode_rank_report(std::string_view text);
 
-/// What this rank knows about another one.
+/// Returns where a rank is, for messages: "in block5.mlp, waiting in all_gather ...".
+std::string place_of(const RankReport& report);
+
+/// What rank 0 knows about a rank.
 struct Observed {
   RankReport report{};
   Clock::time_point beat_at{};      // when its report was last new
   Clock::time_point progress_at{};  // when it last had made progress
 };
 
-/// A call that this rank waits in.
+/// A call that a rank waits in.
 struct Waiting {
-  int rank = 0;  // this rank
+  int rank = 0;
   std::string group{};
   std::vector<int> members{};
   Call call{};
@@ -62,5 +68,28 @@ struct Waiting {
 /// all may make no progress.
 std::optional<std::string> judge(const Waiting& waiting, std::span<const Observed> ranks,
                                  Clock::duration patience, Clock::time_point now);
+
+/// Why all ranks that wait in a call wait in vain.
+struct Verdict {
+  std::string group{};
+  Call call{};
+  std::string reason{};
+};
+
+/// What rank 0 tells the ranks that wait.
+struct Findings {
+  std::string suspicion{};  // names a rank that has been silent for long; or empty
+  std::string place{};      // of rank 0
+  std::vector<Verdict> verdicts{};
+};
+std::string encode(const Findings& findings);
+std::optional<Findings> decode_findings(std::string_view text);
+
+/// Derives the findings from the reports of all ranks, `ranks`, in order. Ranks that wait in one
+/// call are judged once, so the work grows with the number of ranks. `members_of` returns the ranks
+/// of a group.
+Findings find_hangs(std::span<const Observed> ranks,
+                    const std::function<std::vector<int>(const std::string&)>& members_of,
+                    Clock::duration patience, Clock::time_point now);
 
 }  // namespace ds

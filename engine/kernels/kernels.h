@@ -69,6 +69,9 @@ class Kernels {
   /// Returns the library's names of the matrix products made so far, so that tests notice a slow
   /// fallback.
   [[nodiscard]] virtual std::vector<std::string> product_implementations() const = 0;
+
+  /// Returns a number that changes while ops compute on this process's threads. Any thread.
+  [[nodiscard]] virtual std::uint64_t progress() const { return 0; }
 };
 
 /// Options of the CPU backend. `threads` = 0 uses the process's share (affinity, OMP_NUM_THREADS).

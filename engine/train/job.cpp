@@ -132,6 +132,7 @@ class JobGroups {
             Collectives& host) {
     groups_.world = world;
     groups_.activity = &host.activity();
+    groups_.activity->follow([&kernels = host_kernels_of(backend)] { return kernels.progress(); });
     if (world->size() == 1) return;
     if (!backend.device->is_host())
       device_ = open_cuda_plugin().make_collectives(*backend.device, host);
@@ -148,6 +149,8 @@ class JobGroups {
       groups_.compute = add("compute");
     }
   }
+  ~JobGroups() { groups_.activity->follow({}); }
+  JobGroups(const JobGroups&) = delete;
   [[nodiscard]] const RankGroups& of_rank() const { return groups_; }
 
  private:

@@ -1,6 +1,7 @@
 // Tests of ranks that never meet: they fail with an error that says why, long before any deadline.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <latch>
 #include <string>
 #include <thread>
@@ -93,6 +94,23 @@ TEST_CASE("a rank that makes progress is waited for as long as it takes") {
       std::this_thread::sleep_for(20ms);
     }
     gather(group, 100);
+    group.barrier(soon());
+  });
+  CHECK(errors == std::vector<std::string>(3));
+}
+
+TEST_CASE("one long op that reports what it computes is waited for") {
+  const Backend mesh = backends(1s)[1];
+  const auto errors = run_world(mesh, 3, [](Collectives& collectives, Group& group) {
+    std::atomic<std::uint64_t> tiles = 0;
+    collectives.activity().follow([&] { return tiles.load(); });
+    if (group.rank() == 2) collectives.activity().begin("block5.mlp");
+    for (int tile = 0; tile < 100 && group.rank() == 2; ++tile) {
+      ++tiles;
+      std::this_thread::sleep_for(20ms);
+    }
+    gather(group, 100);
+    collectives.activity().follow({});
     group.barrier(soon());
   });
   CHECK(errors == std::vector<std::string>(3));

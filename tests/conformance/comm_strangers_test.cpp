@@ -102,7 +102,6 @@ std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
                                  .links = std::vector<UniqueFd>(2),
                                  .memories = {},
                                  .memory = nullptr,
-                                 .watchdog = std::make_shared<comm::Watchdog>(),
                                  .store = nullptr,
                                  .guard = nullptr,
                                  .mesh = ""};

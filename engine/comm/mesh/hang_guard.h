@@ -1,5 +1,6 @@
 // HangGuard: ends waits for ranks that will never arrive. Every rank publishes what it does in rank
-// 0's store, and a rank that waits long reads the reports of the others.
+// 0's store. While a rank waits long, rank 0 reads all reports and publishes what it finds, and the
+// ranks that wait read that: at most five requests a second and rank.
 //
 // A rank that computes for long is waited for as long as any rank makes progress. Ranks that issue
 // different operations are told at once. A rank that is stopped, or that loops in one op forever,
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,11 +60,13 @@ class HangGuard {
   };
   void run();
   void look();
-  void talk(const RankReport& own, bool waits_long);
+  void publish(const RankReport& own, bool waits_long);
+  void oversee(const RankReport& own, const std::vector<Wait>& waits);
+  void read_findings(const std::vector<Wait>& waits);
+  void heed(const Findings& findings, const std::vector<Wait>& waits);
   [[nodiscard]] std::vector<Wait> waits();
   [[nodiscard]] RankReport own_report();
-  void publish(const RankReport& report);
-  void read_others();
+  [[nodiscard]] std::vector<int> members_of(const std::string& group);
   void observe(int rank, const std::string& text);
   void give_up(const Wait& wait, const std::string& reason);
   /// Records the time; a long gap means that this process was suspended.
@@ -70,7 +74,7 @@ class HangGuard {
   [[nodiscard]] StoreClient& store();
 
   const Setup setup_;
-  const Clock::duration look_every_, wait_before_reading_, beat_every_, read_every_, answer_within_;
+  const Clock::duration look_every_, wait_before_reading_, beat_every_, answer_within_;
   const Clock::duration suspended_;  // a busy machine delays a thread by less
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -79,10 +83,16 @@ class HangGuard {
   std::string suspicion_;
   // Used by the thread only:
   std::unique_ptr<StoreClient> store_;
-  std::vector<Observed> observed_;  // by rank
   Clock::time_point last_stamp_, suspended_until_, next_beat_, next_read_;
+  Clock::time_point answered_at_;  // when the store last answered
+  std::string place_of_rank_0_;
   std::uint64_t beat_ = 0;
   std::string published_;  // the calls of the last report
+  // Used by rank 0 only:
+  std::vector<Observed> observed_;  // by rank
+  std::map<std::string, std::vector<int>> members_of_groups_;
+  std::int64_t waits_seen_ = 0;  // what the ranks that wait have counted
+  std::string findings_;         // published last
   std::thread thread_;
 };
 

@@ -132,6 +132,7 @@ std::unique_ptr<Group> MeshCollectives::make_group(const GroupSpec& spec, Deadli
             .own = static_cast<int>(self - spec.ranks.begin()),
             .deadline = deadline,
             .links = std::vector<UniqueFd>(spec.ranks.size())};
+  list_members(mesh.name, spec, deadline);
   dial_earlier_members(mesh);
   await_later_members(mesh);
   for (const UniqueFd& link : mesh.links) {
@@ -144,7 +145,6 @@ std::unique_ptr<Group> MeshCollectives::make_group(const GroupSpec& spec, Deadli
                                                       .links = std::move(mesh.links),
                                                       .memories = std::move(memories),
                                                       .memory = std::move(memory),
-                                                      .watchdog = watchdog_,
                                                       .store = store_,
                                                       .guard = guard_,
                                                       .mesh = mesh.name});
@@ -182,9 +182,17 @@ void MeshCollectives::tell_obstacle(const Mesh& mesh, int place, const PeerMemor
 
 std::unique_ptr<CallWatch> MeshCollectives::watch_calls(
     const GroupSpec& spec, std::function<void(const std::string&)> give_up) {
-  const std::string name = fmt::format("{}/{}/calls", spec.name, spec.epoch);
-  return std::make_unique<GuardedCalls>(guard_, fmt::format("{}/{}", name, ++meshes_made_[name]),
-                                        spec.ranks, std::move(give_up));
+  const std::string calls = fmt::format("{}/{}/calls", spec.name, spec.epoch);
+  const std::string name = fmt::format("{}/{}", calls, ++meshes_made_[calls]);
+  list_members(name, spec, Deadline::after(rendezvous_.timeout));
+  return std::make_unique<GuardedCalls>(guard_, name, spec.ranks, std::move(give_up));
+}
+
+// The hang guard of rank 0 reads the list.
+void MeshCollectives::list_members(const std::string& name, const GroupSpec& spec,
+                                   Deadline deadline) {
+  if (spec.ranks.front() == rank())
+    store_->set(name + "/members", fmt::format("{}", fmt::join(spec.ranks, " ")), deadline);
 }
 
 void MeshCollectives::dial_earlier_members(Mesh& mesh) {

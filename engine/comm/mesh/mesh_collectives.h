@@ -12,7 +12,6 @@
 #include "engine/comm/mesh/hang_guard.h"
 #include "engine/comm/mesh/peer_memory.h"
 #include "engine/comm/mesh/store_client.h"
-#include "engine/comm/mesh/watchdog.h"
 #include "engine/comm/rendezvous.h"
 
 namespace ds::comm {
@@ -36,6 +35,7 @@ class MeshCollectives final : public Collectives {
   struct Mesh;  // one group while it is being made
   void open_door_of_rank_0();
   void open_door_of_others();
+  void list_members(const std::string& name, const GroupSpec& spec, Deadline deadline);
   void dial_earlier_members(Mesh& mesh);
   void await_later_members(Mesh& mesh);
   [[nodiscard]] std::vector<PeerMemory> exchange_cards(Mesh& mesh, const OwnMemory& own);
@@ -47,7 +47,6 @@ class MeshCollectives final : public Collectives {
   const Rendezvous rendezvous_;
   std::unique_ptr<Door> door_;
   std::shared_ptr<StoreClient> store_;
-  std::shared_ptr<Watchdog> watchdog_ = std::make_shared<Watchdog>();
   std::shared_ptr<HangGuard> guard_;
   std::map<std::string, int> meshes_made_;  // how many groups of that name and epoch were made here
   bool obstacle_told_ = false;

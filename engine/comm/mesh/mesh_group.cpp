@@ -41,15 +41,9 @@ MeshGroup::MeshGroup(Parts parts)
     : spec_(std::move(parts.spec)),
       rank_(parts.rank),
       memory_(std::move(parts.memory)),
-      watchdog_(std::move(parts.watchdog)),
       store_(std::move(parts.store)),
       guard_(std::move(parts.guard)),
       mesh_(std::move(parts.mesh)),
-      late_([this] {
-        const std::lock_guard lock(mutex_);
-        news_.late = true;
-        wake();
-      }),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       is_runnable_(spec_.ranks.size()),
@@ -246,13 +240,6 @@ void MeshGroup::close_links() {
     if (link) link->say_goodbye();
   for (const auto& link : links_)
     if (link) link->close();
-}
-
-// Lateness belongs to one operation.
-void MeshGroup::forget_lateness() {
-  if (!has_news_) return;
-  const std::lock_guard lock(mutex_);
-  news_.late = false;
 }
 
 MeshGroup::News MeshGroup::news() {

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,7 +20,6 @@
 #include "engine/comm/mesh/link.h"
 #include "engine/comm/mesh/peer_memory.h"
 #include "engine/comm/mesh/store_client.h"
-#include "engine/comm/mesh/watchdog.h"
 
 namespace ds::comm {
 
@@ -29,14 +27,13 @@ class MeshGroup final : public Group {
  public:
   struct Parts {
     GroupSpec spec;
-    int rank = 0;                       // in the group
-    std::vector<UniqueFd> links;        // by rank in the group; the own one is invalid
-    std::vector<PeerMemory> memories;   // of the ranks, or empty
-    std::shared_ptr<OwnMemory> memory;  // this rank's, revoked when the group fails; may be null
-    std::shared_ptr<Watchdog> watchdog;
-    std::shared_ptr<StoreClient> store;              // where faults are reported; may be null
-    std::shared_ptr<HangGuard> guard;                // may be null
-    std::string mesh;                                // the group's name in the store
+    int rank = 0;                        // in the group
+    std::vector<UniqueFd> links;         // by rank in the group; the own one is invalid
+    std::vector<PeerMemory> memories;    // of the ranks, or empty
+    std::shared_ptr<OwnMemory> memory;   // this rank's, revoked when the group fails; may be null
+    std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
+    std::shared_ptr<HangGuard> guard;    // may be null
+    std::string mesh;                    // the group's name in the store
     std::size_t offer_from = std::size_t{64} << 10;  // see Link
   };
   /// Errors: Error{system} when the system has no descriptors left.
@@ -70,14 +67,12 @@ class MeshGroup final : public Group {
   struct News {
     bool aborted = false;
     std::string hopeless;  // why waiting is useless
-    bool late = false;     // the deadline of the current operation has passed
   };
 
   void gather_in_rounds(Operation& operation, ReceivePieces pieces, std::uint64_t slot);
   /// Wakes the thread that waits in an operation. Call it with mutex_ held.
   void wake();
   [[nodiscard]] News news();
-  void forget_lateness();
   void close_links();
   void watch(int descriptor, int peer) const;
   /// Tells the others why this member gives up. Returns the first report of the group, which may be
@@ -94,11 +89,9 @@ class MeshGroup final : public Group {
   const GroupSpec spec_;
   const int rank_;
   const std::shared_ptr<OwnMemory> memory_;
-  const std::shared_ptr<Watchdog> watchdog_;
   const std::shared_ptr<StoreClient> store_;
   const std::shared_ptr<HangGuard> guard_;
   const std::string mesh_;
-  const std::function<void()> late_;
   const UniqueFd poll_, wake_;                // epoll(7) of all links and wake_, an eventfd(2)
   std::vector<std::unique_ptr<Link>> links_;  // by rank in the group; the own one is null
   std::mutex mutex_;

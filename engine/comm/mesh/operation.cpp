@@ -14,11 +14,9 @@ namespace ds::comm {
 
 MeshGroup::Operation::Operation(MeshGroup& group, std::string_view name, Deadline deadline,
                                 std::optional<std::uint64_t> bytes)
-    : group_(group), name_(name) {
-  group_.forget_lateness();
+    : group_(group), name_(name), countdown_(deadline, begun_) {
   if (group_.news().aborted) fail("the group was aborted");
   if (group_.failed_) fail("the group had already failed");
-  watch_.emplace(*group_.watchdog_, deadline, group_.late_);
   group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
 }
 
@@ -78,7 +76,9 @@ void MeshGroup::Operation::drive(const std::function<bool()>& is_done) {
     look_at_news();
     move();
     if (is_done()) return;
-    if (group_.runnable_.empty()) wait();
+    const Clock::time_point now = Clock::now();
+    if (countdown_.passed(now)) fail_of_lateness();
+    if (group_.runnable_.empty()) wait(countdown_.for_poll(now));
   }
 }
 
@@ -104,11 +104,11 @@ void MeshGroup::Operation::move() {
   group_.runnable_.erase(group_.runnable_.begin(), group_.runnable_.begin() + links);
 }
 
-// Waits for the kernel to report a link, or for wake(). The watchdog ends it at the deadline.
-void MeshGroup::Operation::wait() {
+// Waits for the kernel to report a link, or for wake().
+void MeshGroup::Operation::wait(int milliseconds) {
   std::array<epoll_event, 64> events;
-  const int count =
-      ::epoll_wait(group_.poll_.get(), events.data(), static_cast<int>(events.size()), -1);
+  const int count = ::epoll_wait(group_.poll_.get(), events.data(), static_cast<int>(events.size()),
+                                 milliseconds);
   if (count < 0 && errno != EINTR) throw_errno("epoll_wait", errno);
   for (int i = 0; i < count; ++i) {
     const auto peer = static_cast<int>(events[static_cast<std::size_t>(i)].data.u32);
@@ -130,10 +130,11 @@ void MeshGroup::Operation::look_at_news() {
   const News news = group_.news();
   if (news.aborted) fail("the group was aborted");
   if (!news.hopeless.empty()) fail(news.hopeless);
-  if (!news.late) return;
-  const std::string missing = missing_peers();
+}
+
+void MeshGroup::Operation::fail_of_lateness() {
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  if (!missing.empty()) fail(fmt::format("no answer from {} after {:.3g} s", missing, seconds));
+  fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
 }
 
 // The first connection that ended is the likely cause of the others' end.
@@ -157,7 +158,7 @@ std::string MeshGroup::Operation::missing_peers() const {
     }
     if (!missing.empty()) break;
   }
-  std::string names;
+  std::string names = missing.empty() ? "any rank" : "";
   for (const int peer : missing) names += (names.empty() ? "" : ", ") + group_.name_of(peer);
   return names;
 }

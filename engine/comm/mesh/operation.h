@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/comm/mesh/countdown.h"
 #include "engine/comm/mesh/mesh_group.h"
 
 namespace ds::comm {
@@ -38,9 +39,10 @@ class MeshGroup::Operation {
  private:
   void drive(const std::function<bool()>& is_done);
   void move();
-  void wait();
+  void wait(int milliseconds);
   void set_runnable(int peer);
   void look_at_news();
+  [[noreturn]] void fail_of_lateness();
   [[nodiscard]] std::string message_of(std::string_view what) const;
   [[noreturn]] void fail(std::string_view what);
   [[noreturn]] void fail_of_peer(int peer);
@@ -49,9 +51,9 @@ class MeshGroup::Operation {
   MeshGroup& group_;
   const std::string_view name_;
   const Clock::time_point begun_ = Clock::now();
-  std::size_t first_part_ = 0;            // of the message that is posted next
-  int busy_ = 0;                          // links that are not idle
-  std::optional<Watchdog::Watch> watch_;  // watches the deadline
+  std::size_t first_part_ = 0;  // of the message that is posted next
+  int busy_ = 0;                // links that are not idle
+  Countdown countdown_;
 };
 
 }  // namespace ds::comm

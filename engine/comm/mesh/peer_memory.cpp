@@ -58,24 +58,31 @@ OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
 
 PeerMemory::PeerMemory(const MemoryCard& own, const MemoryCard& peer) : peer_(peer) {
   if (own.machine != peer.machine || own.machine == MemoryCard().machine) return;
-  errno = 0;
-  readable_ = read(peer.address, {}) == Result::done;
-  if (readable_) return;
-  obstacle_ = errno == ESRCH || errno == EFAULT || errno == 0
+  std::uint64_t word = 0;
+  const bool read = read_with_word(peer.address, {}, word);
+  readable_ = read && word == peer.word;
+  // A word of 0 is that of a group that has ended already.
+  if (readable_ || (read && word == 0)) return;
+  const bool elsewhere = read || errno == ESRCH || errno == EFAULT;
+  obstacle_ = elsewhere
                   ? "they are in different PID namespaces"
                   : fmt::format("process_vm_readv: {}", std::generic_category().message(errno));
 }
 
 PeerMemory::Result PeerMemory::read(std::uint64_t address, std::span<std::byte> into) const {
   std::uint64_t word = 0;
+  if (!read_with_word(address, into, word)) return Result::impossible;
+  return word == peer_.word ? Result::done : Result::revoked;
+}
+
+// Reads the word last: if it is right, the bytes were.
+bool PeerMemory::read_with_word(std::uint64_t address, std::span<std::byte> into,
+                                std::uint64_t& word) const {
   const std::array<iovec, 2> local{{{into.data(), into.size()}, {&word, sizeof word}}};
   const std::array<iovec, 2> remote{
       {{pointer(address), into.size()}, {pointer(peer_.address), sizeof word}}};
-  const ssize_t got =
-      ::process_vm_readv(static_cast<pid_t>(peer_.process), local.data(), 2, remote.data(), 2, 0);
-  if (got == static_cast<ssize_t>(into.size() + sizeof word))
-    return word == peer_.word ? Result::done : Result::revoked;
-  return Result::impossible;
+  return ::process_vm_readv(static_cast<pid_t>(peer_.process), local.data(), 2, remote.data(), 2,
+                            0) == static_cast<ssize_t>(into.size() + sizeof word);
 }
 
 }  // namespace ds::comm

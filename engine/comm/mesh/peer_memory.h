@@ -62,6 +62,8 @@ class PeerMemory {
   [[nodiscard]] Result read(std::uint64_t address, std::span<std::byte> into) const;
 
  private:
+  bool read_with_word(std::uint64_t address, std::span<std::byte> into, std::uint64_t& word) const;
+
   MemoryCard peer_{};
   bool readable_ = false;
   std::string obstacle_;

@@ -105,7 +105,10 @@ void ThreadPool::parallel_for(std::int64_t tiles, Body body) {
   DS_ASSERT(tiles >= 0 && tiles < std::numeric_limits<std::uint32_t>::max());
   const FloatStateScope mode;
   if (threads_.empty() || tiles <= 1) {
-    for (std::int64_t tile = 0; tile < tiles; ++tile) body(tile, 0);
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      alone_.fetch_add(1, std::memory_order_relaxed);
+      body(tile, 0);
+    }
     DS_ASSERT(float_state_is_right(), "a kernel or library changed the floating-point mode");
     return;
   }

@@ -33,6 +33,11 @@ class ThreadPool {
   /// floating-point mode (checked).
   void parallel_for(std::int64_t tiles, Body body);
 
+  /// Returns a number that changes with every tile that a thread takes. Any thread.
+  [[nodiscard]] std::uint64_t progress() const {
+    return ticket_.load(std::memory_order_relaxed) ^ (alone_.load(std::memory_order_relaxed) << 40);
+  }
+
  private:
   void work(int thread);
   bool run_one_tile(int thread);
@@ -43,6 +48,7 @@ class ThreadPool {
   // compare-and-swap of the pair, so that a thread that wakes late cannot take a tile of another
   // loop.
   std::atomic<std::uint64_t> ticket_{0};
+  std::atomic<std::uint64_t> alone_{0};     // tiles of loops that ran on their caller alone
   std::atomic<std::uint32_t> loop_{0};      // futex: changes when a loop starts or the pool stops
   std::atomic<std::uint32_t> left_{0};      // futex: unfinished tiles of this loop
   std::atomic<std::uint32_t> sleepers_{0};  // pool threads inside futex_wait

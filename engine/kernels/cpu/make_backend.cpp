@@ -74,6 +74,7 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] std::vector<std::string> product_implementations() const override {
     return products_.implementations();
   }
+  [[nodiscard]] std::uint64_t progress() const override { return pool_.progress(); }
 
  private:
   const std::string arithmetic_;  // does not name the number of threads, which changes no bits

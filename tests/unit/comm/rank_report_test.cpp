@@ -54,6 +54,35 @@ TEST_CASE("decoding restores encoded reports and refuses malformed text") {
     CHECK(!decode_rank_report(text));
 }
 
+TEST_CASE("findings are restored, and each rank that waits finds the verdict on its call") {
+  const auto find = [](std::vector<Observed> ranks) {
+    return find_hangs(
+        ranks,
+        [](const std::string&) {
+          return std::vector<int>{0, 1, 2};
+        },
+        20s, kNow);
+  };
+  Observed self = observed(0s, 30s, "block3.attn", {in_world(true, {gather(17)})});
+  const Observed other = observed(0s, 0s, "", {in_world(true, {reduce(17)})});
+  const auto back = decode_findings(encode(find({self, waits_too(), other})));
+  REQUIRE(back);
+  REQUIRE(back->verdicts.size() == 2);
+  CHECK(back->verdicts[0].call == gather(17));
+  CHECK(back->verdicts[0].reason.find("rank 2 issued all_to_all") != std::string::npos);
+  CHECK(back->verdicts[1].call == reduce(17));
+  CHECK(back->place ==
+        "in block3.attn, waiting in all_gather gather.block3 (number 17) of group world");
+  CHECK(find({self, waits_too(), waits_too()}).verdicts.empty());
+  // A rank that is silent says nothing about itself: the first of the others does.
+  const Observed silent = observed(25s, 25s, "block5.mlp", {in_world(true, {gather(17)})});
+  const Findings named = find({silent, waits_too(), waits_too()});
+  REQUIRE(named.verdicts.size() == 1);
+  CHECK(named.verdicts[0].reason.starts_with("rank 0 has been silent for 25 s"));
+  CHECK(named.suspicion == "rank 0 has been silent for 25 s");
+  CHECK(!decode_findings("\n\nworld\tx\n"));
+}
+
 TEST_CASE("a different operation of the same number is reported at once, with both") {
   const Observed other = observed(0s, 0s, "", {in_world(true, {reduce(17)})});
   CHECK(judged({waits_too(), other}, 1s) ==

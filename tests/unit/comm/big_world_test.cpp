@@ -1,0 +1,155 @@
+// Simulation of 1,024 ranks: messages and time of the control word and of the hang guard.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/comm/control_word.h"
+#include "engine/comm/mesh/gather_rounds.h"
+#include "engine/comm/mesh/store_table.h"
+#include "engine/comm/rank_report.h"
+
+using namespace ds;
+using namespace ds::comm;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kRanks = 1024;
+
+// A network of one card per rank: 10 us of latency and 2 us of processor time for each message, and
+// 10 GB/s.
+constexpr double kLatency = 10e-6, kPerMessage = 2e-6, kBytesPerSecond = 10e9;
+
+struct Cost {
+  std::int64_t messages = 0;  // of all ranks
+  double seconds = 0;
+};
+
+// Runs the rounds on all ranks; `pieces[rank]` counts what a rank has, from its own piece on.
+Cost gather_in_rounds(int ranks, std::size_t bytes, std::vector<int>& pieces) {
+  Cost cost;
+  pieces.assign(static_cast<std::size_t>(ranks), 1);
+  for (const GatherRound& round : gather_rounds(ranks)) {
+    const std::vector<int> before = pieces;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto from = static_cast<std::size_t>((rank + round.receive_from) % ranks);
+      REQUIRE((static_cast<int>(from) + round.send_to) % ranks == rank);
+      REQUIRE(before[from] >= round.pieces);
+      // What arrives begins where the rank's own pieces end.
+      REQUIRE(before[static_cast<std::size_t>(rank)] == round.receive_from);
+      pieces[static_cast<std::size_t>(rank)] += round.pieces;
+      ++cost.messages;
+    }
+    cost.seconds +=
+        kLatency + 2 * kPerMessage + static_cast<double>(bytes) * round.pieces / kBytesPerSecond;
+  }
+  return cost;
+}
+
+Cost gather_straight(int ranks, std::size_t bytes) {
+  const double each = 2 * kPerMessage + static_cast<double>(bytes) / kBytesPerSecond;
+  return {.messages = std::int64_t{ranks} * (ranks - 1), .seconds = kLatency + (ranks - 1) * each};
+}
+
+// What the hang guards of all ranks ask of the store in one beat, while all but one wait.
+class Guards {
+ public:
+  void beat(Clock::time_point now) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      ask(rank, FrameKind::set, report_key(rank), encode(report_of(rank)));
+      if (rank == kLaggard) continue;
+      ask(rank, FrameKind::add, "waits", encode_count(1));
+      const std::string text = ask(rank, FrameKind::get, "findings", "");
+      if (const auto findings = decode_findings(text); findings && !findings->verdicts.empty())
+        told_.insert(rank);
+    }
+    oversee(now);
+  }
+  [[nodiscard]] std::int64_t requests() const { return requests_; }
+  [[nodiscard]] std::size_t told() const { return told_.size(); }
+  [[nodiscard]] std::string reason() {
+    return decode_findings(ask(1, FrameKind::get, "findings", ""))->verdicts.at(0).reason;
+  }
+
+ private:
+  static constexpr int kLaggard = 517;
+  static std::string report_key(int rank) { return "report/" + std::to_string(rank); }
+  std::string ask(int client, FrameKind kind, const std::string& key, const std::string& value) {
+    ++requests_;
+    return table_.on(static_cast<StoreTable::Client>(client), {kind, 1, key, value})
+        ->front()
+        .frame.value;
+  }
+  RankReport report_of(int rank) {
+    const bool waits = rank != kLaggard;
+    const Call call{.number = waits ? 17U : 16U, .operation = "all_gather", .about = "weights"};
+    beats_ += rank == 0 ? 1 : 0;
+    return {
+        .beat = beats_,
+        .progress = 5,
+        .doing = waits ? "gather" : "block7.mlp",
+        .groups = {
+            {.group = "world/0/1", .waiting = waits, .waited = beats_ * 1000, .calls = {call}}}};
+  }
+  void oversee(Clock::time_point now) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      Observed& seen = seen_[static_cast<std::size_t>(rank)];
+      const auto report = decode_rank_report(ask(0, FrameKind::get, report_key(rank), ""));
+      if (seen.report.beat == 0) seen.progress_at = now;
+      seen.beat_at = now;
+      seen.report = *report;
+    }
+    const auto members_of = [&](const std::string&) {
+      std::vector<int> all(kRanks);
+      std::ranges::generate(all, [rank = 0]() mutable { return rank++; });
+      return all;
+    };
+    ask(0, FrameKind::set, "findings", encode(find_hangs(seen_, members_of, 20s, now)));
+  }
+
+  StoreTable table_;
+  std::vector<Observed> seen_ = std::vector<Observed>(kRanks);
+  std::set<int> told_;
+  std::int64_t requests_ = 0;
+  std::uint64_t beats_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the control word of 1,024 ranks takes N log N messages and a fraction of the time") {
+  std::vector<int> pieces;
+  const Cost rounds = gather_in_rounds(kRanks, kControlWordBytes, pieces);
+  const Cost straight = gather_straight(kRanks, kControlWordBytes);
+  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: in rounds ", rounds.messages,
+          " messages, ", rounds.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
+          straight.seconds * 1e3, " ms");
+  CHECK(pieces == std::vector<int>(kRanks, kRanks));
+  CHECK(rounds.messages == kRanks * 10);
+  CHECK(rounds.seconds < straight.seconds / 4);
+}
+
+TEST_CASE("the rounds give every rank every piece, at any size") {
+  for (int ranks = 1; ranks <= 130; ++ranks) {
+    std::vector<int> pieces;
+    const Cost cost = gather_in_rounds(ranks, 100, pieces);
+    CHECK(pieces == std::vector<int>(static_cast<std::size_t>(ranks), ranks));
+    CHECK(cost.messages == ranks * std::bit_width(static_cast<unsigned>(ranks - 1)));
+  }
+}
+
+TEST_CASE("1,023 ranks that wait for one learn its name by at most five requests a beat and rank") {
+  Guards guards;
+  const Clock::time_point begin{1h};
+  int beats = 0;
+  for (; guards.told() < kRanks - 1 && beats < 60; ++beats) guards.beat(begin + beats * 1s);
+  MESSAGE("1,024 ranks: ", guards.requests() / beats, " requests a second to the store; after ",
+          beats, " s all are told");
+  CHECK(guards.requests() <= std::int64_t{5} * kRanks * beats);
+  CHECK(beats <= 20 + 2);
+  CHECK(guards.reason().ends_with(" s: rank 517 is behind: it is in block7.mlp"));
+}
