@@ -15,7 +15,7 @@ namespace ds::comm {
 namespace {
 
 // The bytes that one call moves, so that both directions and all links take turns.
-constexpr std::size_t kTurn = std::size_t{1} << 20;
+constexpr std::size_t kTurn = std::size_t{4} << 20;
 constexpr std::size_t kTurnOfOffer = std::size_t{16} << 20;
 constexpr std::size_t kParts = 64;
 
