@@ -1,0 +1,136 @@
+// Tests of Link and PeerMemory: data, offers, refused and revoked offers, messages of several
+// parts.
+#include "engine/comm/mesh/link.h"
+
+#include <doctest/doctest.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+using namespace ds;
+using namespace ds::comm;
+
+namespace {
+
+// Two ends of one connection in this process, which can read its own memory.
+struct Pair {
+  explicit Pair(bool left_reads = true, bool right_reads = true) {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    const PeerMemory own(memory.card(), memory.card());
+    REQUIRE(own.readable());
+    left = std::make_unique<Link>(UniqueFd(ends[0]), left_reads ? own : PeerMemory(), 1000);
+    right = std::make_unique<Link>(UniqueFd(ends[1]), right_reads ? own : PeerMemory(), 1000);
+  }
+  // Moves bytes until both ends are idle or one of them has ended.
+  void run() {
+    while (!(left->idle() && right->idle()) && !left->ended() && !right->ended()) {
+      for (Link* link : {left.get(), right.get()}) {
+        link->note(EPOLLIN | EPOLLOUT);
+        link->advance();
+      }
+    }
+  }
+  OwnMemory memory{true};
+  std::unique_ptr<Link> left, right;
+};
+
+iovec part(std::string& text, std::size_t first, std::size_t bytes) {
+  return {text.data() + first, bytes};
+}
+
+Message message(bool outgoing, std::span<const iovec> parts, std::uint64_t slot = 7) {
+  Message made{.outgoing = outgoing, .slot = slot, .parts = parts};
+  for (const iovec& each : parts) made.bytes += each.iov_len;
+  return made;
+}
+
+// Moves `bytes` from left to right, in one part or in three.
+std::string moved(Pair& pair, std::size_t bytes, bool in_parts) {
+  std::string from(bytes, 'x'), to(bytes, '-');
+  for (std::size_t i = 0; i < bytes; ++i) from[i] = static_cast<char>('a' + i % 23);
+  const iovec out = part(from, 0, bytes), in = part(to, 0, bytes);
+  const std::array<iovec, 3> cut{part(to, 0, bytes / 3), part(to, bytes / 3, 1),
+                                 part(to, bytes / 3 + 1, bytes - bytes / 3 - 1)};
+  Message sent = message(true, {&out, 1});
+  Message received = message(false, in_parts ? std::span<const iovec>(cut) : std::span(&in, 1));
+  pair.left->post(sent);
+  pair.right->post(received);
+  pair.run();
+  CHECK(sent.done);
+  CHECK(received.done);
+  pair.left->forget();
+  pair.right->forget();
+  return to == from ? "equal" : "different";
+}
+
+}  // namespace
+
+TEST_CASE("messages arrive as data, as offers, and as data after an offer was refused") {
+  Pair offers, data(false, false), refused(true, false);
+  for (Pair* pair : {&offers, &data, &refused}) {
+    for (const std::size_t bytes : {3UL, 480UL, 999UL, 1000UL, 70'000UL, 9'000'001UL}) {
+      CAPTURE(bytes);
+      CHECK(moved(*pair, bytes, false) == "equal");
+      CHECK(moved(*pair, bytes, true) == "equal");
+    }
+  }
+}
+
+TEST_CASE("a message of another slot or length is not accepted") {
+  for (const std::uint64_t slot : {7U, 8U}) {
+    Pair pair;
+    std::string from(10, 'x'), to(11, '-');
+    const iovec out = part(from, 0, 10), in = part(to, 0, slot == 7 ? 11 : 10);
+    Message sent = message(true, {&out, 1}), received = message(false, {&in, 1}, slot);
+    pair.left->post(sent);
+    pair.right->post(received);
+    for (int i = 0; i < 3; ++i) {
+      pair.left->advance();
+      pair.right->note(EPOLLIN);
+      CHECK(!pair.right->advance());
+    }
+    CHECK(sent.done);
+    CHECK(!received.done);
+    CHECK(!pair.right->ended());
+    pair.left->close();
+    pair.right->note(EPOLLIN | EPOLLRDHUP);
+    pair.right->advance();
+    CHECK(pair.right->ended());
+  }
+}
+
+TEST_CASE("memory that its owner has taken back is not accepted") {
+  Pair pair;
+  std::string from(5000, 'x'), to(5000, '-');
+  const iovec out = part(from, 0, 5000), in = part(to, 0, 5000);
+  Message sent = message(true, {&out, 1}), received = message(false, {&in, 1});
+  pair.left->post(sent);
+  pair.left->advance();
+  pair.memory.revoke();
+  pair.right->post(received);
+  pair.run();
+  CHECK(pair.right->ended());
+  CHECK(!received.done);
+}
+
+TEST_CASE("a peer is readable on this machine only, and an obstacle is named") {
+  const OwnMemory own(true), hidden(false);
+  CHECK(PeerMemory(own.card(), own.card()).readable());
+  MemoryCard elsewhere = own.card(), other_process = own.card(), ended = own.card();
+  elsewhere.machine[0] ^= 1;
+  other_process.word ^= 1;
+  CHECK(!PeerMemory(own.card(), elsewhere).readable());
+  CHECK(PeerMemory(own.card(), elsewhere).obstacle().empty());
+  CHECK(!PeerMemory(hidden.card(), hidden.card()).readable());
+  CHECK(PeerMemory(hidden.card(), hidden.card()).obstacle().empty());
+  CHECK(PeerMemory(own.card(), other_process).obstacle() == "they are in different PID namespaces");
+  const std::uint64_t zero = 0;
+  ended.address = reinterpret_cast<std::uintptr_t>(&zero);
+  CHECK(!PeerMemory(own.card(), ended).readable());
+  CHECK(PeerMemory(own.card(), ended).obstacle().empty());
+}
