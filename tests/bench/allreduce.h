@@ -20,6 +20,13 @@ namespace ds::bench {
 /// Sums `data` over all ranks, in place.
 using AllReduce = std::function<void(std::span<float> data)>;
 
+/// sum = left + right, with the widest vectors that the CPU has.
+[[gnu::target_clones("avx512f", "avx2", "default")]] inline void add(float* sum, const float* left,
+                                                                     const float* right,
+                                                                     std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] = left[i] + right[i];
+}
+
 struct Shared {
   std::atomic<int> arrived = 0;
   std::atomic<double> ended[64];

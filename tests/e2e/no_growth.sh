@@ -27,7 +27,6 @@ owner() {
       *) echo "${frame##*/}" | sed 's/+.*//' && return ;;
     esac
     case $name in
-      *gloo::*) echo "Gloo $name" && return ;;
       *ds::*) echo "engine $name" && return ;;
     esac
   done
