@@ -54,6 +54,27 @@ for address in 127.0.0.1 localhost ::1; do
 done
 
 export MASTER_ADDR=127.0.0.1
+
+# apart COMMAND...: rank 1 started by COMMAND, so that ranks 0 and 1 cannot read each other's memory: TCP, and one rank says why.
+apart() {
+  export MASTER_PORT=$("$rank_program" free-port)
+  start 0 2 once
+  RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 "$@" "$rank_program" once >"$folder/1.out" 2>&1 &
+  pids[1]=$!
+}
+if unshare --pid --fork true 2>/dev/null; then
+  apart unshare --pid --fork
+  expect 0 0 "ranks 0 and 1 are on one machine but exchange data over TCP: they are in different PID namespaces"
+  expect 1 0 "rank 1 of 2: all bytes arrived"
+  grep -q warning "$folder/1.out" && fail "both ranks tell why they use TCP"
+  # Rank 0 may read rank 1, but not the other way round.
+  apart setpriv --reuid=65534 --regid=65534 --clear-groups
+  expect 0 0 "rank 0 of 2: all bytes arrived"
+  expect 1 0 "rank 1 of 2: all bytes arrived"
+else
+  echo "skipped: ranks that cannot read each other, which needs root"
+fi
+
 start_three 600
 kill -9 "${pids[1]}"
 expect 0 69 "rank 0 (of group world): .*rank 1 closed the connection"

@@ -3,6 +3,7 @@
 
 #include <openssl/rand.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -30,6 +31,11 @@ std::array<std::uint64_t, 2> boot_id() {
   return id;
 }
 
+std::uint64_t pid_namespace() {
+  struct stat facts {};
+  return ::stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
 std::uint64_t random_word() {
   std::uint64_t word = 0;
   while (word == 0) {
@@ -49,6 +55,7 @@ OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
   card_.word = word_;
   if (!readable) return;
   card_.machine = boot_id();
+  card_.pid_namespace = pid_namespace();
   card_.process = static_cast<std::uint64_t>(::getpid());
   card_.address = reinterpret_cast<std::uintptr_t>(&word_);
   // Yama's ptrace_scope 1, the default of Ubuntu, allows reads only by a process's ancestors, and
@@ -58,15 +65,16 @@ OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
 
 PeerMemory::PeerMemory(const MemoryCard& own, const MemoryCard& peer) : peer_(peer) {
   if (own.machine != peer.machine || own.machine == MemoryCard().machine) return;
+  if (own.pid_namespace != peer.pid_namespace) {
+    obstacle_ = "they are in different PID namespaces";
+    return;
+  }
   std::uint64_t word = 0;
   const bool read = read_with_word(peer.address, {}, word);
   readable_ = read && word == peer.word;
-  // A word of 0 is that of a group that has ended already.
-  if (readable_ || (read && word == 0)) return;
-  const bool elsewhere = read || errno == ESRCH || errno == EFAULT;
-  obstacle_ = elsewhere
-                  ? "they are in different PID namespaces"
-                  : fmt::format("process_vm_readv: {}", std::generic_category().message(errno));
+  // Otherwise the peer has ended already.
+  if (!read && (errno == EPERM || errno == ENOSYS))
+    obstacle_ = fmt::format("process_vm_readv: {}", std::generic_category().message(errno));
 }
 
 PeerMemory::Result PeerMemory::read(std::uint64_t address, std::span<std::byte> into) const {

@@ -128,6 +128,9 @@ TEST_CASE("a peer is readable on this machine only, and an obstacle is named") {
   CHECK(PeerMemory(own.card(), elsewhere).obstacle().empty());
   CHECK(!PeerMemory(hidden.card(), hidden.card()).readable());
   CHECK(PeerMemory(hidden.card(), hidden.card()).obstacle().empty());
+  CHECK(!PeerMemory(own.card(), other_process).readable());
+  CHECK(PeerMemory(own.card(), other_process).obstacle().empty());
+  ++other_process.pid_namespace;
   CHECK(PeerMemory(own.card(), other_process).obstacle() == "they are in different PID namespaces");
   const std::uint64_t zero = 0;
   ended.address = reinterpret_cast<std::uintptr_t>(&zero);
