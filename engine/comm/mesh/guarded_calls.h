@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/comm/call_watch.h"
 #include "engine/comm/mesh/call_log.h"
@@ -17,10 +16,10 @@ namespace ds::comm {
 class GuardedCalls final : public CallWatch {
  public:
   /// `group` is HangGuard::Member::group.
-  GuardedCalls(std::shared_ptr<HangGuard> guard, const std::string& group, std::vector<int> ranks,
+  GuardedCalls(std::shared_ptr<HangGuard> guard, const std::string& group,
                std::function<void(const std::string&)> give_up)
-      : guard_(std::move(guard)), ranks_(std::move(ranks)), log_(std::move(give_up)) {
-    guard_->add({.group = group, .ranks = &ranks_, .log = &log_, .traffic = &traffic_});
+      : guard_(std::move(guard)), log_(std::move(give_up)) {
+    guard_->add({.group = group, .log = &log_, .traffic = &traffic_});
   }
   ~GuardedCalls() override { guard_->remove(&log_); }
   GuardedCalls(const GuardedCalls&) = delete;
@@ -34,7 +33,6 @@ class GuardedCalls final : public CallWatch {
 
  private:
   const std::shared_ptr<HangGuard> guard_;
-  const std::vector<int> ranks_;
   // Constant: progress is counted where the calls are issued
   const std::atomic<std::uint64_t> traffic_ = 0;
   CallLog log_;

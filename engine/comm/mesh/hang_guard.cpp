@@ -84,7 +84,7 @@ void HangGuard::look() {
   const RankReport own = own_report();
   const std::vector<Wait> waits = this->waits();
   const bool waits_long = std::ranges::any_of(
-      waits, [&](const Wait& wait) { return now - wait.what.since >= wait_before_reading_; });
+      waits, [&](const Wait& wait) { return now - wait.since >= wait_before_reading_; });
   try {
     publish(own, waits_long);
     if (setup_.rank == 0 && now >= next_read_) {
@@ -163,8 +163,7 @@ void HangGuard::heed(const Findings& findings, const std::vector<Wait>& waits) {
   }
   for (const Verdict& verdict : findings.verdicts) {
     for (const Wait& wait : waits) {
-      if (wait.what.group == verdict.group && wait.what.call == verdict.call)
-        give_up(wait, verdict.reason);
+      if (wait.group == verdict.group && wait.call == verdict.call) give_up(wait, verdict.reason);
     }
   }
 }
@@ -186,12 +185,10 @@ std::vector<HangGuard::Wait> HangGuard::waits() {
   for (const Member& member : members_) {
     const auto waiting = member.log->waiting();
     if (!waiting) continue;
-    waits.push_back({{.rank = setup_.rank,
-                      .group = member.group,
-                      .members = *member.ranks,
-                      .call = waiting->first,
-                      .since = std::max(waiting->second, suspended_until_)},
-                     member.log});
+    waits.push_back({.group = member.group,
+                     .call = waiting->first,
+                     .since = std::max(waiting->second, suspended_until_),
+                     .log = member.log});
   }
   return waits;
 }
@@ -226,7 +223,7 @@ void HangGuard::observe(int rank, const std::string& text) {
 void HangGuard::give_up(const Wait& wait, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   for (const Member& member : members_)
-    if (member.log == wait.log) member.log->give_up(wait.what.call, reason);
+    if (member.log == wait.log) member.log->give_up(wait.call, reason);
 }
 
 Clock::time_point HangGuard::stamp() {

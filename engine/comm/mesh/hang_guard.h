@@ -42,7 +42,6 @@ class HangGuard {
   /// A group of this process. The objects that it refers to must outlive it.
   struct Member {
     std::string group{};  // the group's name, then "/" and what makes it unique in the job
-    const std::vector<int>* ranks = nullptr;
     CallLog* log = nullptr;
     const std::atomic<std::uint64_t>* traffic = nullptr;  // counts up when bytes pass
   };
@@ -55,7 +54,9 @@ class HangGuard {
 
  private:
   struct Wait {
-    Waiting what{};
+    std::string group{};
+    Call call{};
+    Clock::time_point since{};
     CallLog* log = nullptr;
   };
   void run();

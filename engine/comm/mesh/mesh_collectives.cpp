@@ -185,7 +185,7 @@ std::unique_ptr<CallWatch> MeshCollectives::watch_calls(
   const std::string calls = fmt::format("{}/{}/calls", spec.name, spec.epoch);
   const std::string name = fmt::format("{}/{}", calls, ++meshes_made_[calls]);
   list_members(name, spec, Deadline::after(rendezvous_.timeout));
-  return std::make_unique<GuardedCalls>(guard_, name, spec.ranks, std::move(give_up));
+  return std::make_unique<GuardedCalls>(guard_, name, std::move(give_up));
 }
 
 // The hang guard of rank 0 reads the list.

@@ -69,8 +69,7 @@ MeshGroup::MeshGroup(Parts parts)
                                            std::move(parts.memories[peer]), parts.offer_from);
     watch(links_.back()->descriptor(), static_cast<int>(peer));
   }
-  if (guard_)
-    guard_->add({.group = mesh_, .ranks = &spec_.ranks, .log = &log_, .traffic = &traffic_});
+  if (guard_) guard_->add({.group = mesh_, .log = &log_, .traffic = &traffic_});
 }
 
 // Says goodbye on every link before the first one is closed: otherwise the last peer would learn of
