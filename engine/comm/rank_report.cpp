@@ -209,9 +209,10 @@ Findings find_hangs(std::span<const Observed> ranks,
   std::set<std::pair<std::string, std::string>> judged;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Observed& seen = ranks[rank];
-    const bool silent = now - seen.beat_at >= patience;  // one of the others judges it
+    const bool silent =
+        now - seen.beat_at >= patience;  // judged by one of the others, as is one that has given up
     for (const RankReport::InGroup& in : seen.report.groups) {
-      if (!in.waiting || in.calls.empty() || silent) continue;
+      if (!in.waiting || in.calls.empty() || silent || !in.failed.empty()) continue;
       const Call& call = in.calls.back();
       if (!judged.emplace(in.group, fields_of(call)).second) continue;
       const Waiting waiting{.rank = static_cast<int>(rank),

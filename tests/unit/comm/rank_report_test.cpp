@@ -80,6 +80,11 @@ TEST_CASE("findings are restored, and each rank that waits finds the verdict on 
   REQUIRE(named.verdicts.size() == 1);
   CHECK(named.verdicts[0].reason.starts_with("rank 0 has been silent for 25 s"));
   CHECK(named.suspicion == "rank 0 has been silent for 25 s");
+  // So it is for a rank that has given up and whose call has not ended yet.
+  self.report.groups[0].failed = "the group was aborted";
+  const Findings failed = find({self, waits_too(), waits_too()});
+  REQUIRE(failed.verdicts.size() == 1);
+  CHECK(failed.verdicts[0].reason == "rank 0 has given up: the group was aborted");
   CHECK(!decode_findings("\n\nworld\tx\n"));
 }
 
