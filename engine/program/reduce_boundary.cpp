@@ -30,7 +30,7 @@ class BoundaryReduction : public Reduction {
     for (int leaf = first_; leaf < last; ++leaf) arriving.push_back({.level = 0, .index = leaf});
     merges_ = plan_merges(arriving, leaves_);
     stacks_.assign(static_cast<std::size_t>(step.groups()),
-                   std::vector<Piece>(static_cast<std::size_t>(merges_.slots)));
+                   std::vector<PartialSum>(static_cast<std::size_t>(merges_.slots)));
   }
 
   [[nodiscard]] const std::vector<Turn>& turns() const override { return turns_; }
@@ -45,7 +45,7 @@ class BoundaryReduction : public Reduction {
   }
 
  private:
-  using Stack = std::vector<Piece>;
+  using Stack = std::vector<PartialSum>;
 
   [[nodiscard]] int first_of(int rank) const {
     return static_cast<int>(std::int64_t{rank} * leaves_ / step_.spec.world_size);
@@ -65,7 +65,7 @@ class BoundaryReduction : public Reduction {
     const Arrival& arrival = merges_.arrivals[static_cast<std::size_t>(virtual_rank - first_)];
     stack[static_cast<std::size_t>(arrival.slot)] = {leaf, true};
     for (const Merge& m : arrival.merges) {
-      Piece& left = stack[static_cast<std::size_t>(m.dst)];
+      PartialSum& left = stack[static_cast<std::size_t>(m.dst)];
       left = step_.add(g, left, stack[static_cast<std::size_t>(m.src)]);
     }
   }
@@ -99,8 +99,8 @@ class BoundaryReduction : public Reduction {
     const FinishPlan plan = plan_finish(roots_, leaves_);
     DS_ASSERT(!plan.merges.empty(), "every rank must have a root");
     for (const Merge& m : plan.merges) {
-      Piece& left = pieces[static_cast<std::size_t>(m.dst)];
-      const Piece& right = pieces[static_cast<std::size_t>(m.src)];
+      PartialSum& left = pieces[static_cast<std::size_t>(m.dst)];
+      const PartialSum& right = pieces[static_cast<std::size_t>(m.src)];
       const bool is_last = &m == &plan.merges.back();
       left = is_last ? step_.add_last(g, left, right)
                      : step_.add(g, left, right, step_.reduce_stream());

@@ -46,17 +46,17 @@ class StepReduction : public Reduction {
 
  private:
   struct State {
-    std::vector<Piece> stack;
-    Piece sum;  // of the micro-steps so far
+    std::vector<PartialSum> stack;
+    PartialSum sum;  // of the micro-steps so far
   };
 
-  void arrive(int leaf, int micro_step, int g, const Piece& piece) {
-    std::vector<Piece>& stack = states_[static_cast<std::size_t>(g)].stack;
+  void arrive(int leaf, int micro_step, int g, const PartialSum& piece) {
+    std::vector<PartialSum>& stack = states_[static_cast<std::size_t>(g)].stack;
     const Arrival& arrival = merges_.arrivals[static_cast<std::size_t>(leaf)];
     stack[static_cast<std::size_t>(arrival.slot)] = piece;
     for (const Merge& m : arrival.merges) {
-      Piece& left = stack[static_cast<std::size_t>(m.dst)];
-      const Piece& right = stack[static_cast<std::size_t>(m.src)];
+      PartialSum& left = stack[static_cast<std::size_t>(m.dst)];
+      const PartialSum& right = stack[static_cast<std::size_t>(m.src)];
       // The tree's last sum is the step's last when nothing is accumulated after it.
       const bool ends_tree = leaf + 1 == leaves_ && &m == &arrival.merges.back();
       const bool is_last = ends_tree && step_.spec.accum == 1 && micro_step == 0;
@@ -66,7 +66,7 @@ class StepReduction : public Reduction {
 
   void end_micro_step(int micro_step, int g) {
     State& state = states_[static_cast<std::size_t>(g)];
-    const Piece& root = state.stack[0];
+    const PartialSum& root = state.stack[0];
     const bool is_last = micro_step + 1 == step_.spec.accum;
     if (micro_step == 0) {
       state.sum = root;

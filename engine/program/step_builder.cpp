@@ -105,14 +105,15 @@ void StepBuilder::emit_add(int g, ValueId left, ValueId right, ValueId out, Stre
                          .stream = stream});
 }
 
-Piece StepBuilder::add(int g, const Piece& left, const Piece& right, StreamId stream) {
+PartialSum StepBuilder::add(int g, const PartialSum& left, const PartialSum& right,
+                            StreamId stream) {
   ValueId out = left.value;
   if (!left.owned) out = make_slice(g, fmt::format("{}.grad.sum{}", group(g).name, made_++));
   emit_add(g, left.value, right.value, out, stream);
   return {out, true};
 }
 
-Piece StepBuilder::add_last(int g, const Piece& left, const Piece& right) {
+PartialSum StepBuilder::add_last(int g, const PartialSum& left, const PartialSum& right) {
   if (alone()) return add(g, left, right);
   emit_add(g, left.value, right.value, reduced_slice(g), reduce_stream());
   return {reduced_slice(g), true};

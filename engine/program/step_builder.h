@@ -16,7 +16,7 @@ struct FlatGradient {
 
 /// Memory that holds a partial sum. A view of staging is not owned: results go elsewhere, so that
 /// staging, which is as long as all ranks' slices together, dies early.
-struct Piece {
+struct PartialSum {
   ValueId value = kNoValue;
   bool owned = false;
 };
@@ -62,9 +62,10 @@ class StepBuilder {
   void clear(int g, const FlatGradient& gradient);
   /// Emits left += right, into left's memory if that is owned, else into a new slice. Sums of other
   /// ranks' contributions run on the reduce stream.
-  Piece add(int g, const Piece& left, const Piece& right, StreamId stream = StreamId::compute);
+  PartialSum add(int g, const PartialSum& left, const PartialSum& right,
+                 StreamId stream = StreamId::compute);
   /// Emits the group's last sum, into this rank's slice of the reduced gradient.
-  Piece add_last(int g, const Piece& left, const Piece& right);
+  PartialSum add_last(int g, const PartialSum& left, const PartialSum& right);
   /// Emits the exchange. Returns a view of staging for each contributor, in rank order.
   std::vector<ValueId> exchange(int g, ValueId root, const std::vector<bool>& contributes,
                                 const std::string& suffix);
