@@ -158,9 +158,13 @@ void Trainer::load_batch(Executor& executor, const Program& program, std::size_t
   const Tensor tokens = executor.tensor(program.micro_batches[micro].tokens);
   const Tensor targets = executor.tensor(program.micro_batches[micro].targets);
   const auto count = static_cast<std::size_t>(tokens.elements());
-  fill_batch(corpus, offsets_, config_.data.seq_len,
+  fill_batch(corpus, offsets_, config_.data.seq_len, valid_vocab(),
              {static_cast<std::int32_t*>(tokens.data), count},
              {static_cast<std::int32_t*>(targets.data), count});
+}
+
+std::int64_t Trainer::valid_vocab() const {
+  return config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
 }
 
 // Each rank contributes the sums of the leaves of its own slice.
@@ -244,8 +248,7 @@ std::optional<double> Trainer::validate() {
 
 std::string Trainer::sample() {
   flush();
-  const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
-  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, backend_,
+  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid_vocab(), backend_,
                   memory_->stream());
 }
 

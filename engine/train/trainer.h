@@ -121,6 +121,8 @@ class Trainer {
   void correct_update();
   /// Runs the update from the states that the step read, with the numbers of context_.
   void redo_update();
+  /// Returns the number of tokens that the data may contain; the rest of the vocabulary is padding.
+  [[nodiscard]] std::int64_t valid_vocab() const;
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);

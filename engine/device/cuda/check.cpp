@@ -30,11 +30,14 @@ constexpr Known kKnown[] = {
      "another process holds the GPU in exclusive mode (nvidia-smi -q -d COMPUTE)"},
     {cudaErrorECCUncorrectable, ErrorKind::system, "the GPU's memory is faulty: use another GPU"},
     {cudaErrorIllegalAddress, ErrorKind::system,
-     "a kernel accessed memory that is not its own; set CUDA_LAUNCH_BLOCKING=1 to see which op"},
+     "a kernel accessed memory that is not its own; run the job on one node with "
+     "CUDA_LAUNCH_BLOCKING=1 to see which op"},
     {cudaErrorLaunchFailure, ErrorKind::system,
-     "a kernel failed; set CUDA_LAUNCH_BLOCKING=1 to see which op; dmesg shows the Xid"},
+     "a kernel failed; run the job on one node with CUDA_LAUNCH_BLOCKING=1 to see which op; dmesg "
+     "shows the Xid"},
     {cudaErrorMisalignedAddress, ErrorKind::system,
-     "a kernel used a misaligned address; set CUDA_LAUNCH_BLOCKING=1 to see which op"},
+     "a kernel used a misaligned address; run the job on one node with CUDA_LAUNCH_BLOCKING=1 to "
+     "see which op"},
 };
 
 }  // namespace
