@@ -57,9 +57,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   memory_.emplace(plan_, groups, backend,
                   open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes,
                                    state_slots(programs_, plan_)));
+  const int threads =
+      config.device.threads > 0 ? static_cast<int>(config.device.threads) : default_thread_count();
+  leaf_sums_.emplace(parameters() / kLeaf, threads);
   if (programs_.saver && programs_.saver->keeps_snapshot) {
-    const int threads = config.device.threads > 0 ? static_cast<int>(config.device.threads)
-                                                  : default_thread_count();
     // The other half of the threads computes.
     snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
   }
@@ -168,7 +169,7 @@ std::int64_t Trainer::valid_vocab() const {
 }
 
 // Each rank contributes the sums of the leaves of its own slice.
-ControlWord Trainer::own_word() const {
+ControlWord Trainer::own_word() {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
                    .epoch = world_.spec().epoch,
@@ -185,8 +186,8 @@ ControlWord Trainer::own_word() const {
   }
   for (const Op& op : program_->ops) {
     if (op.code != OpCode::leaf_squares) continue;
-    for (const double sum : numbers<double>(op.out[0])) word.norm_squared.add(sum);
-    for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
+    leaf_sums_->add(numbers<double>(op.out[0]), word.norm_squared);
+    word.non_finite += leaf_sums_->total(numbers<std::int64_t>(op.out[1]));
   }
   if (world_.rank() != 0) return word;
   const ScheduledNumbers scheduled = control_.scheduled();

@@ -20,6 +20,7 @@
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"
+#include "engine/train/leaf_sums.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
 
@@ -126,7 +127,7 @@ class Trainer {
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
-  ControlWord own_word() const;
+  ControlWord own_word();
   template <class T>
   [[nodiscard]] std::span<const T> numbers(ValueId id) const;
   StepDecision exchange(const ControlWord& word);
@@ -146,6 +147,7 @@ class Trainer {
   std::string storage_;
   std::optional<RankMemory> memory_;
   std::optional<Snapshot> snapshot_;
+  std::optional<LeafSums> leaf_sums_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
       flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
   bool update_is_due_ = false;  // the last step's update is left to the next step or flush()
