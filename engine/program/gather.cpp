@@ -216,7 +216,7 @@ Program gather_weights(Program program, const ShardSpec& spec) {
 }
 
 Program shard_forward(const Program& forward, const ShardSpec& spec) {
-  return gather_weights(forward, spec);
+  return gather_weights(pad_groups(forward, spec), spec);
 }
 
 }  // namespace ds

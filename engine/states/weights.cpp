@@ -168,6 +168,15 @@ class FirstValues {
   std::vector<std::byte> staging_;  // for values that the host cannot write
 };
 
+/// Returns the leaves up to the group's last element, without the padding, which depends on the
+/// number of ranks.
+std::int64_t leaves_of(const ParamGroup& group) {
+  std::int64_t end = 0;
+  for (const ParamTensor& tensor : group.tensors)
+    end = std::max(end, tensor.offset + tensor.shape.elements());
+  return (end + kLeaf - 1) / kLeaf;
+}
+
 /// Adds elements [first, first + values) of the group's flat memory without the gaps. `leaf` is the
 /// number of the group's first leaf.
 void add_to_digest(LeafDigest& digest, std::int64_t leaf, const ParamGroup& group,
@@ -253,7 +262,7 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
         add_to_digest(own, leaf, group, tile.first,
                       master_of(step, group, tile, executor, files, buffer));
     }
-    leaf += group.elements / kLeaf;
+    leaf += leaves_of(group);
   }
   world.about("weights hash");
   world.all_gather(cut_pieces(std::as_writable_bytes(std::span(digests)), digests.size()),
