@@ -122,6 +122,13 @@ AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& s
   return {.cudnn = cudnn, .reason = std::move(reason)};
 }
 
+std::string slower_attention(const AttentionProblem& p, const AttentionChoice& choice,
+                             AttentionWish wish) {
+  if (choice.cudnn || wish == AttentionWish::own || p.act == DType::f32) return {};
+  const std::string reason = choice.reason.substr(0, choice.reason.find('\n'));
+  return fmt::format("warning: attention uses the built-in kernels, which are slower: {}", reason);
+}
+
 std::int64_t sdpa_workspace_bytes(const AttentionProblem& p) {
   const std::int64_t probabilities = 2 * round_up(p.seq_len, 64) * round_up(p.seq_len, 128);
   const std::int64_t shared = p.heads == p.kv_heads ? 0 : 4 * p.head_size * p.seq_len;

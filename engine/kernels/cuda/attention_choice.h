@@ -42,6 +42,11 @@ struct AttentionChoice {
 AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& support,
                                  AttentionWish wish);
 
+/// Returns the warning about a choice of our own kernels for an attention that cuDNN computes in
+/// other cases; empty if there is nothing to say (f32, or chosen by the user).
+std::string slower_attention(const AttentionProblem& p, const AttentionChoice& choice,
+                             AttentionWish wish);
+
 /// Returns an upper bound on the scratch of cuDNN's deterministic backward pass: the gradients of
 /// all probabilities, delta, and dk and dv of every query head where heads share keys. (Measured
 /// for cuDNN 9.19 on compute capabilities 8.0 and 9.0 by

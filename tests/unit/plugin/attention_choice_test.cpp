@@ -51,6 +51,20 @@ TEST_CASE("attention: cuDNN where it can, and never for what it cannot or may no
   for (const Change& change : refused) CHECK_FALSE(with(change));
 }
 
+TEST_CASE("attention: slower kernels are a warning with the reason, unless that is no news") {
+  AttentionProblem p = some_problem();
+  const auto warning = [&](AttentionWish wish) {
+    return slower_attention(p, choose_attention(p, kHopper, wish), wish);
+  };
+  CHECK(warning(AttentionWish::automatic).empty());
+  CHECK(warning(AttentionWish::own).empty());
+  p.dropout = true;
+  CHECK(warning(AttentionWish::automatic) ==
+        "warning: attention uses the built-in kernels, which are slower: dropout");
+  p.act = DType::f32;
+  CHECK(warning(AttentionWish::automatic).empty());
+}
+
 TEST_CASE("attention: too old a cuDNN, another device, none at all") {
   const AttentionProblem even = some_problem();
   AttentionProblem odd = even;
