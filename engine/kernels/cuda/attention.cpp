@@ -26,6 +26,8 @@ class AttentionPart final : public Part {
     support_.compute_major = facts.compute_major;
     if (wish_ == AttentionWish::own) return;
     try {
+      // Set before the first graph; the user's value wins.
+      setenv(kSdpaLimitVariable, std::to_string(kMostSdpaWorkspaceBytes).c_str(), 0);
       sdpa_ = make_sdpa(facts.compute_major * 10 + facts.compute_minor);
       support_.cudnn_version = sdpa_->version();
     } catch (const Error& error) {
@@ -240,7 +242,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};
   if (choose_attention(p, any, wish).cudnn) {
     const std::int64_t counts = (p.batch + 63) / 64 * 64 * std::int64_t{sizeof(std::int32_t)};
-    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p) + counts));
+    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p, any) + counts));
   }
   return most;
 }
