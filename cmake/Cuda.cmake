@@ -1,4 +1,4 @@
-# The CUDA backend: builds libdsengine_cuda.so if nvcc is found. ds_cuda_library(NAME SOURCES ...) adds sources to it.
+# The CUDA backend: builds libdsengine_cuda.so (libdsengine_cuda12.so by CUDA 12) if nvcc is found. ds_cuda_library(NAME SOURCES ...) adds sources to it.
 set(DS_CUDA "auto" CACHE STRING "Build the CUDA backend: auto (if nvcc is found), on or off")
 set_property(CACHE DS_CUDA PROPERTY STRINGS auto on off)
 set(DS_CUDA_FOUND FALSE)
@@ -36,7 +36,7 @@ if(NOT DS_CUDA STREQUAL "off")
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
-    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.4)
       # Debian 12's CMake (3.25.1) sets a property of this target, for which CUDA 13 has no library.
       if(NOT TARGET CUDA::nvToolsExt)
         add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
@@ -44,7 +44,7 @@ if(NOT DS_CUDA STREQUAL "off")
       find_package(CUDAToolkit REQUIRED)
       set(DS_CUDA_FOUND TRUE)
     elseif(DS_CUDA STREQUAL "on")
-      message(FATAL_ERROR "DS_CUDA=on needs CUDA 13.0 or later, but ${CMAKE_CUDA_COMPILER} is version ${CMAKE_CUDA_COMPILER_VERSION}")
+      message(FATAL_ERROR "DS_CUDA=on needs CUDA 12.4 or later, but ${CMAKE_CUDA_COMPILER} is version ${CMAKE_CUDA_COMPILER_VERSION}")
     endif()
   elseif(DS_CUDA STREQUAL "on")
     message(FATAL_ERROR "DS_CUDA=on, but no working nvcc was found; set CUDACXX or CUDA_HOME, or use DS_CUDA=off")
@@ -55,7 +55,7 @@ if(DS_CUDA_FOUND)
 elseif(DS_CUDA STREQUAL "off")
   message(STATUS "CUDA backend: no (DS_CUDA=off)")
 else()
-  message(STATUS "CUDA backend: no (no nvcc of CUDA 13.0 or later was found; set CUDACXX or CUDA_HOME if it is installed)")
+  message(STATUS "CUDA backend: no (no nvcc of CUDA 12.4 or later was found; set CUDACXX or CUDA_HOME if it is installed)")
 endif()
 
 # Code that nvcc generates from a kernel causes -Wconversion and -Wshadow warnings of the host compiler, so .cu files get fewer warnings.

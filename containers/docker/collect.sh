@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:?the build folder is missing} folder=${2:?the output folder is missing}
 
 mkdir -p "$folder/bin" "$folder/data" "$folder/job"
-for name in dslaunch dsrunner libdsengine_cuda.so; do
+for name in dslaunch dsrunner libdsengine_cuda.so libdsengine_cuda12.so; do
   [ ! -e "$build/bin/$name" ] || strip -o "$folder/bin/$name" "$build/bin/$name"
 done
 for name in dslaunch dsrunner; do

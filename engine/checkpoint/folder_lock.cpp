@@ -41,25 +41,44 @@ void write_holder(int file) {
   (void)written;  // on a full disk the lock still holds, without its text
 }
 
+/// Locks the file by flock's `operation`. Calls `on_wait` once if another process holds it. Returns
+/// whether the file system has locks. Errors: Error{config} after the deadline.
+template <class OnWait>
+bool lock_file(int file, int operation, const std::string& dir, Deadline deadline, OnWait on_wait) {
+  for (bool has_waited = false; ::flock(file, operation | LOCK_NB) != 0;) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return false;
+    if (!has_waited) on_wait();
+    has_waited = true;
+    if (deadline.passed()) {
+      throw Error(
+          ErrorKind::config,
+          fmt::format("checkpoint.dir {}: another job saves there: {}", dir, holder_of(file)),
+          "give each job its own folder, or stop that job");
+    }
+    std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
+  }
+  return true;
+}
+
 }  // namespace
 
 UniqueFd lock_folder(const std::string& dir, Deadline deadline) {
   const std::string path = fmt::format("{}/{}", dir, kLockName);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!file) throw folder_error(dir, errno);
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) return {};
-    if (deadline.passed()) {
-      throw Error(
-          ErrorKind::config,
-          fmt::format("checkpoint.dir {}: another job saves there: {}", dir, holder_of(file.get())),
-          "give each job its own folder, or stop that job");
-    }
-    std::this_thread::sleep_for(std::min(kPause, deadline.remaining()));
-  }
+  if (!lock_file(file.get(), LOCK_EX, dir, deadline, [] {})) return {};
   write_holder(file.get());
   return file;
+}
+
+void await_folder(const std::string& dir, Deadline deadline,
+                  const std::function<void(const std::string& holder)>& on_wait) {
+  const std::string path = fmt::format("{}/{}", dir, kLockName);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return;
+  // Shared, so that the ranks of one job do not wait for each other.
+  (void)lock_file(file.get(), LOCK_SH, dir, deadline, [&] { on_wait(holder_of(file.get())); });
 }
 
 }  // namespace ds

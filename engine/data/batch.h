@@ -12,10 +12,12 @@
 namespace ds {
 
 /// Fills one batch. Shapes: offsets (B); tokens, targets (B * seq_len), where targets are the
-/// tokens shifted by one. Errors: none; the caller guarantees offset + seq_len + 1 <=
-/// corpus.size(). Allocates nothing.
+/// tokens shifted by one. The caller guarantees offset + seq_len + 1 <= corpus.size(). Allocates
+/// nothing. Errors: Error{config} with the file and byte of a token that is not below
+/// `valid_vocab`: kernels would read other memory with it.
 void fill_batch(const Corpus& corpus, std::span<const std::int64_t> offsets, std::int64_t seq_len,
-                std::span<std::int32_t> tokens, std::span<std::int32_t> targets);
+                std::int64_t valid_vocab, std::span<std::int32_t> tokens,
+                std::span<std::int32_t> targets);
 
 /// The bytes tokenizer: token = byte.
 inline constexpr std::int64_t kByteTokens = 256;

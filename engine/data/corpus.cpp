@@ -20,10 +20,19 @@ void Corpus::add(std::shared_ptr<const MappedFile> file, std::int64_t begin, std
   size_ += end - begin;
 }
 
-std::span<const std::uint8_t> Corpus::run_at(std::int64_t offset, std::int64_t count) const {
+const Corpus::Piece& Corpus::piece_at(std::int64_t offset) const {
   DS_ASSERT(offset >= 0 && offset < size_);
-  const auto after = std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin);
-  const Piece& piece = *std::prev(after);
+  return *std::prev(std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin));
+}
+
+std::string Corpus::place_of(std::int64_t offset) const {
+  const Piece& piece = piece_at(offset);
+  const auto skipped = piece.bytes.data() - piece.file->bytes().data();
+  return fmt::format("byte {} of {}", skipped + offset - piece.begin, piece.file->path());
+}
+
+std::span<const std::uint8_t> Corpus::run_at(std::int64_t offset, std::int64_t count) const {
+  const Piece& piece = piece_at(offset);
   const auto inside = static_cast<std::size_t>(offset - piece.begin);
   return piece.bytes.subspan(
       inside, std::min(static_cast<std::size_t>(count), piece.bytes.size() - inside));

@@ -21,7 +21,7 @@ namespace {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path) : path_(path) {
   // Non-blocking, so that opening a pipe without a writer does not hang.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) fail(path, std::strerror(errno), "check its permissions");
@@ -36,9 +36,11 @@ MappedFile::MappedFile(const std::string& path) {
   bytes_ = {static_cast<const std::uint8_t*>(memory), size};
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }

@@ -18,8 +18,10 @@ class MappedFile {
   ~MappedFile();
 
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  std::string path_;
   std::span<const std::uint8_t> bytes_;
 };
 

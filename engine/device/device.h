@@ -79,8 +79,11 @@ class Device {
   virtual std::unique_ptr<Stream> make_host_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   /// Calls `launch` and records what it puts on `stream` without running it: the same kernels with
-  /// the same arguments and addresses. Returns null if the device cannot record.
-  [[nodiscard]] virtual std::unique_ptr<Recording> record(Stream&, FunctionRef<void()>) {
+  /// the same arguments and addresses. `earlier` (or null) is a recording of the same kernels with
+  /// other arguments, which is changed where that is cheaper than a new one. Returns null if the
+  /// device cannot record.
+  [[nodiscard]] virtual std::unique_ptr<Recording> record(Stream&, FunctionRef<void()>,
+                                                          std::unique_ptr<Recording> /*earlier*/) {
     return nullptr;
   }
   /// Order: runs on `stream`; source and destination must stay valid until it has finished.

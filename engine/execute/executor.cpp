@@ -112,9 +112,10 @@ bool Executor::issue_recorded(std::size_t segment) {
   try {
     if (!recorded.recording || recorded.loss_scale != context_->loss_scale) {
       recorded.loss_scale = context_->loss_scale;
-      recorded.recording = device_.record(stream, [&] {
+      const auto launch = [&] {
         for (std::size_t i = recorded.ops.first; i < recorded.ops.last; ++i) run_op(i);
-      });
+      };
+      recorded.recording = device_.record(stream, launch, std::move(recorded.recording));
     }
     if (!recorded.recording || stopped_) return false;
     for (std::size_t i = recorded.ops.first + 1; i < recorded.ops.last; ++i) respect_held(i);

@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kStage = "zero.stage", kOptimizer = "offload.optimizer.device",
                            kParam = "offload.param.device", kRecompute = "recompute.policy";
 
-constexpr double kMostTiles = 20'000;
-
 std::vector<std::string> changes(const Choice& from, const Choice& to) {
   std::vector<std::string> words;
   const auto add = [&](std::string_view key, const auto& value) {
@@ -83,16 +81,20 @@ std::vector<Choice> all_choices() {
   return choices;
 }
 
-std::vector<Choice> choices_for(const TrainConfig& config, int world_size) {
+double tiles_per_rank(const TrainConfig& config, int world_size) {
   const double tiles = total_parameters(config.model, config.data.seq_len) /
                        static_cast<double>(config.offload.optimizer.tile);
+  return config.zero.stage == 0 ? tiles : tiles / world_size;
+}
+
+std::vector<Choice> choices_for(const TrainConfig& config, int world_size) {
   std::vector<Choice> choices = all_choices();
   std::erase_if(choices, [&](const Choice& choice) {
-    const double here = choice.stage == 0 ? tiles : tiles / world_size;
+    const double tiles = tiles_per_rank(with_choice(config, choice, true), world_size);
     const bool moves =
         choice.optimizer != OffloadDevice::none || choice.param != OffloadDevice::none;
     if (moves && config.precision.master == MasterWeights::split16) return true;
-    return choice.optimizer != OffloadDevice::none && here > kMostTiles;
+    return choice.optimizer != OffloadDevice::none && tiles > kMostTiles;
   });
   return choices;
 }

@@ -25,9 +25,12 @@ TrainConfig with_choice(TrainConfig config, const Choice& choice, bool order_giv
 
 /// Returns every implemented choice, from least to most sharding, offload and recomputation.
 std::vector<Choice> all_choices();
+/// Most tiles of offloaded states per rank (84 G parameters by default): no machine has more
+/// memory, and the programs would be huge.
+inline constexpr int kMostTiles = 20'000;
+double tiles_per_rank(const TrainConfig& config, int world_size);
 /// Returns the choices for a job of `world_size` ranks. Leaves out offloaded states of more than
-/// 20,000 tiles per rank (84 G parameters by default): no machine has that much memory, and their
-/// programs are huge. Leaves out all offload where masters are in two halves, because the lower
+/// kMostTiles. Leaves out all offload where masters are in two halves, because the lower
 /// halves stay with the weights.
 std::vector<Choice> choices_for(const TrainConfig& config, int world_size);
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/base/units.h"
+#include "engine/plan/least.h"
 
 namespace ds {
 namespace {
@@ -51,11 +52,19 @@ Candidate try_choice(const SolveRequest& request, const Choice& choice, const Bu
   return {choice, config.determinism.order, std::move(plan), std::move(bound), fits};
 }
 
+/// Returns whether a choice may fit as far as the model's sizes alone tell.
+bool may_fit(const SolveRequest& request, const Choice& choice) {
+  const TrainConfig config = with_choice(request.config, choice, request.order_given);
+  return excess(least_plan(config, request.cluster), request.limits, request.cluster.slots).empty();
+}
+
 /// Returns the choices that fit with the fewest changes, the cheapest first.
 std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& build) {
   const Choice own = choice_of(request.config);
-  const std::vector<Choice> all = choices_for(request.config, request.cluster.world_size());
+  std::vector<Choice> all = choices_for(request.config, request.cluster.world_size());
+  std::erase_if(all, [&](const Choice& choice) { return !may_fit(request, choice); });
   std::vector<Candidate> fitting;
+  if (all.empty()) return fitting;
   // The last choice takes the least memory: if it does not fit, none does.
   if (!request.limits.nvme && !try_choice(request, all.back(), build).fits) return fitting;
   for (int changes = 1; changes <= kMostChanges && fitting.empty(); ++changes) {
@@ -74,6 +83,7 @@ std::vector<Candidate> ways_out(const SolveRequest& request, const BuildRank& bu
 /// Returns the largest micro-batch that divides the config's and fits; 0: none.
 std::int64_t smaller_micro(const SolveRequest& request, const BuildRank& build) {
   TrainConfig config = request.config;
+  if (!may_fit(request, choice_of(config))) return 0;
   for (std::int64_t micro = config.batch.micro - 1; micro > 0; --micro) {
     if (request.config.batch.micro % micro != 0) continue;
     config.batch.micro = micro;
@@ -134,8 +144,8 @@ const Candidate* cheapest(const std::vector<Candidate>& candidates) {
 
 Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build) {
   const Choice own = choice_of(request.config);
-  std::string message =
-      fmt::format("the plan needs {}", excess(heaviest, request.limits, request.cluster.slots));
+  std::string message = fmt::format("the plan needs {}{}", may_fit(request, own) ? "" : "at least ",
+                                    excess(heaviest, request.limits, request.cluster.slots));
   const std::vector<Candidate> ways = ways_out(request, build);
   for (const Candidate& way : ways)
     message += fmt::format("{}{} needs {}", &way == &ways.front() ? ": " : ", ",
@@ -152,6 +162,20 @@ Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const 
                         micro)};
   return {ErrorKind::config, message,
           "lower data.seq_len or the model's size, or start fewer ranks per node"};
+}
+
+void require_possible(const SolveRequest& request, const BuildRank& build) {
+  const OptimizerOffload& offload = request.config.offload.optimizer;
+  const double tiles = tiles_per_rank(request.config, request.cluster.world_size());
+  if (offload.device != OffloadDevice::none && tiles > kMostTiles) {
+    throw Error(ErrorKind::config,
+                fmt::format("the optimizer states of a rank would be {:.3g} tiles of {} elements; "
+                            "at most {} can be planned",
+                            tiles, offload.tile, kMostTiles),
+                "raise offload.optimizer.tile, start more ranks, or lower the model's size");
+  }
+  if (!may_fit(request, choice_of(request.config)))
+    throw does_not_fit(request, least_plan(request.config, request.cluster), build);
 }
 
 void require_fit(const SolveRequest& request, const BuildRank& build) {

@@ -59,6 +59,11 @@ std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build);
 /// Formats what is too large, and the fewest changes that would fit.
 Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build);
 
+/// Refuses what the model's sizes alone exclude, before anything is planned: a plan of such sizes
+/// can take minutes. Errors: Error{config}, as does_not_fit() with "at least", or the number of
+/// tiles of offloaded states.
+void require_possible(const SolveRequest& request, const BuildRank& build);
+
 /// Throws does_not_fit() when the plan of request.rank exceeds the limits.
 void require_fit(const SolveRequest& request, const BuildRank& build);
 

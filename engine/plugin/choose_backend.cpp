@@ -71,7 +71,8 @@ std::function<std::size_t(const Kernels::Extents&)> workspace_for(const DeviceCo
 std::string device_report() {
   std::string text = make_cpu(DeviceConfig{}).device->description() + "\n";
   try {
-    return text + open_cuda_plugin().report();
+    const std::string report = open_cuda_plugin().report();
+    return text + fmt::format("plugin: {}\n", opened_plugin()) + report;
   } catch (const Error& error) {
     return text + error.for_people() + "\n";
   }

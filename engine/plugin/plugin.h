@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/rendezvous.h"
@@ -38,8 +39,22 @@ struct Plugin {
   std::unique_ptr<Collectives> (*make_collectives)(Device& device, Collectives& host) = nullptr;
 };
 
-/// Opens the library once: $DSLAUNCH_CUDA_PLUGIN, else libdsengine_cuda.so beside the program, else
-/// in ../lib. Errors: Error{config} naming the paths tried and the dynamic loader's reason.
+/// The plugins in the order in which they are tried, and why.
+struct PluginOrder {
+  std::vector<std::string> names;
+  std::string reason;
+};
+/// Returns libdsengine_cuda.so (CUDA 13) first, or libdsengine_cuda12.so if the driver supports
+/// only CUDA 12. `driver`: as cuDriverGetVersion() counts; 0: no driver. Pure.
+PluginOrder plugin_order(int driver);
+
+/// Opens the library once: $DSLAUNCH_CUDA_PLUGIN, else the first of plugin_order() beside the
+/// program or in ../lib. Errors: Error{config} naming the paths tried and the dynamic loader's
+/// reason.
 const Plugin& open_cuda_plugin();
+
+/// Returns the path of the opened plugin and why it was chosen: "/opt/lib/libdsengine_cuda12.so
+/// (the driver supports CUDA 12.4)". After open_cuda_plugin().
+const std::string& opened_plugin();
 
 }  // namespace ds

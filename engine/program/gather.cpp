@@ -1,6 +1,7 @@
 // The pass gather_weights(): gathers weights that are split among ranks, once per stretch of uses
 // and ahead of it.
 #include <algorithm>
+#include <numeric>
 
 #include "engine/program/liveness.h"
 #include "engine/program/passes.h"
@@ -30,7 +31,11 @@ class GatherPass {
 
   Program run() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) note_uses(i);
-    for (std::size_t k = 0; k < stretches_.size(); ++k) choose_issue(k);
+    sum_ends();
+    for (std::size_t k = 0; k < stretches_.size(); ++k) {
+      choose_issue(k);
+      issued_.push_back(issued_.back() + elements_of(stretches_[k].g));
+    }
     for (Stretch& stretch : stretches_) make_copy(stretch);
     rewrite_uses();
     insert_gathers();
@@ -102,13 +107,22 @@ class GatherPass {
     floor_ = std::max(floor_, stretch.issue);  // gathers are issued in the order of their uses
   }
 
+  /// Sums what ends before each op, so that live_at() needs no loop over the stretches.
+  void sum_ends() {
+    ended_before_.assign(program_.ops.size() + 1, 0);
+    for (const Stretch& stretch : stretches_)
+      ended_before_[stretch.last + 1] += elements_of(stretch.g);
+    std::partial_sum(ended_before_.begin(), ended_before_.end(), ended_before_.begin());
+  }
+
+  /// Returns what the stretches before `before`, whose issues are in order, keep gathered at `op`,
+  /// which is not after their last first use.
   [[nodiscard]] std::int64_t live_at(std::size_t op, std::size_t before) const {
-    std::int64_t live = 0;
-    for (std::size_t j = 0; j < before; ++j) {
-      if (stretches_[j].issue <= op && op <= stretches_[j].last)
-        live += elements_of(stretches_[j].g);
-    }
-    return live;
+    const auto end = stretches_.begin() + static_cast<std::ptrdiff_t>(before);
+    const auto later = std::upper_bound(
+        stretches_.begin(), end, op,
+        [](std::size_t value, const Stretch& stretch) { return value < stretch.issue; });
+    return issued_[static_cast<std::size_t>(later - stretches_.begin())] - ended_before_[op];
   }
 
   void make_copy(Stretch& stretch) {
@@ -177,8 +191,10 @@ class GatherPass {
   const ShardSpec& spec_;
   std::vector<int> group_of_;  // value -> split group whose weights it is; -1: none
   std::vector<Stretch> stretches_;
-  std::vector<int> open_;                // by group: its last stretch; -1: none
-  std::vector<std::vector<int>> since_;  // by group: other groups used since its last use
+  std::vector<int> open_;                   // by group: its last stretch; -1: none
+  std::vector<std::vector<int>> since_;     // by group: other groups used since its last use
+  std::vector<std::int64_t> issued_{0};     // sums of the elements of the first stretches
+  std::vector<std::int64_t> ended_before_;  // by op: elements of the stretches that ended before
   std::size_t floor_ = 0;
 };
 
@@ -199,7 +215,7 @@ Program gather_weights(Program program, const ShardSpec& spec) {
 }
 
 Program shard_forward(const Program& forward, const ShardSpec& spec) {
-  return gather_weights(forward, spec);
+  return gather_weights(pad_groups(forward, spec), spec);
 }
 
 }  // namespace ds

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::int64_t kSmallAlignment = 512, kPageAligned = 64 << 10;
 
-constexpr int kShortestSpan = 64;  // ops
+constexpr int kChunk = 64;            // ops
+constexpr int kMostChunks = 16;       // of a short life
+constexpr std::size_t kBucket = 512;  // blocks
 
 int last_op(const std::vector<Block>& blocks) {
   int last = 0;
@@ -19,105 +21,119 @@ int last_op(const std::vector<Block>& blocks) {
   return last;
 }
 
-/// Returns for each op the sum of `weight` over the blocks alive at it.
-template <class Weight>
-std::vector<std::int64_t> sums_by_op(const std::vector<Block>& blocks, Weight weight) {
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(last_op(blocks)) + 2, 0);
-  for (const Block& block : blocks) {
-    sums[static_cast<std::size_t>(block.life.first)] += weight(block);
-    sums[static_cast<std::size_t>(block.life.last) + 1] -= weight(block);
-  }
-  std::partial_sum(sums.begin(), sums.end(), sums.begin());
-  return sums;
-}
-
 /// Returns the most bytes alive at one op, which no packing can undercut.
 std::int64_t most_alive(const std::vector<Block>& blocks) {
-  const std::vector<std::int64_t> bytes =
-      sums_by_op(blocks, [](const Block& block) { return block.bytes; });
-  return *std::max_element(bytes.begin(), bytes.end());
-}
-
-/// Returns ops that few blocks outlive, for instance between micro-batches: spans of time begin
-/// there. Blocks that live for a quarter of the step or more do not count.
-std::vector<int> span_starts(const std::vector<Block>& blocks) {
-  const int much = last_op(blocks) / 4;
-  const std::vector<std::int64_t> alive = sums_by_op(blocks, [&](const Block& block) {
-    return block.life.last - block.life.first < much ? 1 : 0;
-  });
-  const std::int64_t mean =
-      std::accumulate(alive.begin(), alive.end(), std::int64_t{0}) / std::ssize(alive);
-  std::vector<int> starts{0};
-  for (int op = 1; op < static_cast<int>(alive.size()); ++op) {
-    const bool few = alive[static_cast<std::size_t>(op)] < mean / 4;
-    if (few && op - starts.back() >= kShortestSpan) starts.push_back(op);
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(last_op(blocks)) + 2, 0);
+  for (const Block& block : blocks) {
+    bytes[static_cast<std::size_t>(block.life.first)] += block.bytes;
+    bytes[static_cast<std::size_t>(block.life.last) + 1] -= block.bytes;
   }
-  return starts;
+  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  return *std::max_element(bytes.begin(), bytes.end());
 }
 
 bool by_offset(const Block& a, const Block& b) { return a.offset < b.offset; }
 
-/// The placed blocks, by span of time. Most blocks live within one span, so a block is compared
-/// with few others. Every list is sorted by offset.
+/// Blocks sorted by offset, in buckets, so that an insertion moves few of them.
+class SortedBlocks {
+ public:
+  void insert(const Block& block) {
+    auto bucket = std::upper_bound(buckets_.begin(), buckets_.end(), block,
+                                   [](const Block& value, const std::vector<Block>& in) {
+                                     return by_offset(value, in.back());
+                                   });
+    if (bucket == buckets_.end()) {
+      if (buckets_.empty()) buckets_.emplace_back();
+      bucket = buckets_.end() - 1;
+    }
+    bucket->insert(std::upper_bound(bucket->begin(), bucket->end(), block, by_offset), block);
+    if (bucket->size() < 2 * kBucket) return;
+    std::vector<Block> rest(bucket->begin() + kBucket, bucket->end());
+    bucket->resize(kBucket);
+    buckets_.insert(bucket + 1, std::move(rest));
+  }
+
+  template <class See>
+  void each(See see) const {
+    for (const std::vector<Block>& bucket : buckets_)
+      for (const Block& block : bucket) see(block);
+  }
+
+ private:
+  std::vector<std::vector<Block>> buckets_;  // none is empty
+};
+
+/// The placed blocks, by chunk of time. Most blocks live within few chunks, so a block is compared
+/// with few others, and the time to pack grows with the blocks alive at once, not with all.
 class Placed {
  public:
-  explicit Placed(std::vector<int> starts) : starts_(std::move(starts)), spans_(starts_.size()) {}
+  explicit Placed(int last_op) : chunks_(static_cast<std::size_t>(last_op / kChunk) + 1) {}
 
   void insert(const Block& block) {
-    const auto [first, last] = spans_of(block.life);
-    std::vector<Block>& list = first == last ? spans_[first] : long_;
-    list.insert(std::upper_bound(list.begin(), list.end(), block, by_offset), block);
+    const auto [first, last] = chunks_of(block.life);
+    if (!is_short(block.life)) return insert_into(long_, block);
+    short_.insert(block);
+    for (std::size_t chunk = first; chunk <= last; ++chunk) insert_into(chunks_[chunk], block);
   }
 
   /// Calls see(other) for the blocks alive together with `block`, sorted by offset.
   template <class See>
   void each_meeting(const Block& block, See see) {
-    const auto [first, last] = spans_of(block.life);
-    if (first == last) return merge(spans_[first], block.life, see);
-    found_.clear();
-    for (std::size_t span = first; span <= last; ++span) {
-      for (const Block& other : spans_[span])
-        if (other.life.meets(block.life)) found_.push_back(other);
+    const auto [first, last] = chunks_of(block.life);
+    auto other = long_.begin();
+    const auto see_long_before = [&](std::int64_t offset) {
+      for (; other != long_.end() && other->offset <= offset; ++other)
+        if (other->life.meets(block.life)) see(*other);
+    };
+    const auto see_short = [&](const Block& placed) {
+      if (!placed.life.meets(block.life)) return;
+      see_long_before(placed.offset);
+      see(placed);
+    };
+    if (first == last) {
+      std::for_each(chunks_[first].begin(), chunks_[first].end(), see_short);
+    } else if (is_short(block.life)) {
+      collect(first, last);
+      std::for_each(found_.begin(), found_.end(), see_short);
+    } else {
+      short_.each(see_short);
     }
-    std::sort(found_.begin(), found_.end(), by_offset);
-    merge(found_, block.life, see);
+    see_long_before(std::numeric_limits<std::int64_t>::max());
   }
 
   /// Returns all blocks, sorted by offset.
   std::vector<Block> take() {
-    for (const std::vector<Block>& span : spans_)
-      long_.insert(long_.end(), span.begin(), span.end());
+    short_.each([&](const Block& block) { long_.push_back(block); });
     std::stable_sort(long_.begin(), long_.end(), by_offset);
     return std::move(long_);
   }
 
  private:
-  [[nodiscard]] std::pair<std::size_t, std::size_t> spans_of(const Life& life) const {
-    const auto span = [&](int op) {
-      const auto after = std::upper_bound(starts_.begin(), starts_.end(), op);
-      return static_cast<std::size_t>(after - starts_.begin()) - 1;
-    };
-    return {span(life.first), span(life.last)};
+  static std::pair<std::size_t, std::size_t> chunks_of(const Life& life) {
+    return {static_cast<std::size_t>(life.first / kChunk),
+            static_cast<std::size_t>(life.last / kChunk)};
+  }
+  static bool is_short(const Life& life) {
+    const auto [first, last] = chunks_of(life);
+    return last - first < kMostChunks;
+  }
+  static void insert_into(std::vector<Block>& list, const Block& block) {
+    list.insert(std::upper_bound(list.begin(), list.end(), block, by_offset), block);
   }
 
-  template <class See>
-  void merge(const std::vector<Block>& list, const Life& life, See see) {
-    auto other = long_.begin();
-    const auto see_long_before = [&](std::int64_t offset) {
-      for (; other != long_.end() && other->offset <= offset; ++other)
-        if (other->life.meets(life)) see(*other);
-    };
-    for (const Block& block : list) {
-      if (!block.life.meets(life)) continue;
-      see_long_before(block.offset);
-      see(block);
+  /// Fills found_ with the short blocks of these chunks, each once, sorted by offset.
+  void collect(std::size_t first, std::size_t last) {
+    found_ = chunks_[first];
+    for (std::size_t chunk = first + 1; chunk <= last; ++chunk) {
+      for (const Block& block : chunks_[chunk])
+        if (chunks_of(block.life).first == chunk) found_.push_back(block);
     }
-    see_long_before(std::numeric_limits<std::int64_t>::max());
+    std::sort(found_.begin(), found_.end(), by_offset);
   }
 
-  std::vector<int> starts_;
-  std::vector<std::vector<Block>> spans_;
-  std::vector<Block> long_;   // alive in several spans
+  std::vector<std::vector<Block>> chunks_;  // the short blocks alive in each, sorted by offset
+  SortedBlocks short_;
+  std::vector<Block> long_;   // sorted by offset
   std::vector<Block> found_;  // scratch of each_meeting()
 };
 
@@ -155,10 +171,9 @@ bool larger_in_time(const Block& a, const Block& b) {
 }
 
 /// Returns the blocks sorted by offset.
-std::vector<Block> place_in_order(std::vector<Block> blocks, Before before,
-                                  const std::vector<int>& starts) {
+std::vector<Block> place_in_order(std::vector<Block> blocks, Before before) {
+  Placed placed(last_op(blocks));
   std::stable_sort(blocks.begin(), blocks.end(), before);
-  Placed placed(starts);
   for (Block& block : blocks) {
     block.offset = best_fit(placed, block);
     placed.insert(block);
@@ -180,11 +195,10 @@ std::int64_t end_of(const std::vector<Block>& placed) {
 
 std::vector<Block> pack(const std::vector<Block>& blocks) {
   if (blocks.empty()) return {};
-  const std::vector<int> starts = span_starts(blocks);
   const std::int64_t shortest = most_alive(blocks);
   std::vector<Block> best;
   for (const Before before : {larger, longer, later, larger_in_time}) {
-    std::vector<Block> placed = place_in_order(blocks, before, starts);
+    std::vector<Block> placed = place_in_order(blocks, before);
     if (best.empty() || end_of(placed) < end_of(best)) best = std::move(placed);
     if (end_of(best) == shortest) break;
   }

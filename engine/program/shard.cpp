@@ -184,7 +184,8 @@ Program shard(const Program& differentiated, const ShardSpec& spec) {
                             "more (this changes the training)",
                             spec.virtual_ranks, spec.world_size));
   }
-  return Unroll(differentiated, spec).build();
+  const Program padded = pad_groups(differentiated, spec);
+  return Unroll(padded, spec).build();
 }
 
 }  // namespace ds

@@ -5,6 +5,18 @@
 
 namespace ds {
 
+Program pad_groups(Program program, const ShardSpec& spec) {
+  if (spec.whole_tensors) return program;
+  const std::int64_t unit = kLeaf * spec.world_size;
+  for (ParamGroup& group : program.groups) {
+    group.elements = (group.elements + unit - 1) / unit * unit;
+    for (const ValueId whole : {group.weights, group.gradient})
+      if (whole != kNoValue)
+        program.values[static_cast<std::size_t>(whole)].shape = {group.elements};
+  }
+  return program;
+}
+
 std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec) {
   const std::int64_t leaves = group.elements / kLeaf;
   std::vector<std::int64_t> cuts;

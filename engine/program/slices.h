@@ -5,8 +5,14 @@
 
 namespace ds {
 
-/// Returns the element at which each rank's slice starts, and the end. Slices are as even as
-/// possible in leaves, or whole tensors (those whose first element lies in the rank's even share).
+/// Returns the program with every group as long as equal slices need: one collective then moves all
+/// slices of a group. The padding at the end is a gap: it stays zero. Whole tensors are not padded,
+/// because their slices differ anyway.
+Program pad_groups(Program program, const ShardSpec& spec);
+
+/// Returns the element at which each rank's slice starts, and the end. Slices of a padded group are
+/// equal, and otherwise as even as possible in leaves; or they are whole tensors (those whose first
+/// element lies in the rank's even share).
 std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec);
 
 /// Returns whether ranks keep only slices of the group's weights.

@@ -1,15 +1,15 @@
 // Initializes and hashes weights, one tile at a time.
 #include "engine/states/weights.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
 
+#include "engine/comm/pieces.h"
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/states/leaf_digest.h"
 #include "engine/states/saved_states.h"
 #include "engine/tensor/split_master.h"
 
@@ -168,29 +168,30 @@ class FirstValues {
   std::vector<std::byte> staging_;  // for values that the host cannot write
 };
 
-class Hasher {
- public:
-  Hasher() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+/// Returns the leaves up to the group's last element, without the padding, which depends on the
+/// number of ranks.
+std::int64_t leaves_of(const ParamGroup& group) {
+  std::int64_t end = 0;
+  for (const ParamTensor& tensor : group.tensors)
+    end = std::max(end, tensor.offset + tensor.shape.elements());
+  return (end + kLeaf - 1) / kLeaf;
+}
 
-  /// Hashes elements [first, first + values) of the group's flat memory without the gaps.
-  void add(const ParamGroup& group, std::int64_t first, std::span<const float> values) {
-    const std::int64_t end = first + std::ssize(values);
-    for (const ParamTensor& tensor : group.tensors) {
-      const std::int64_t from = std::max(first, tensor.offset);
-      const std::int64_t to = std::min(end, tensor.offset + tensor.shape.elements());
-      if (from >= to) continue;
-      XXH3_128bits_update(state_.get(), values.data() + (from - first),
-                          static_cast<std::size_t>(to - from) * sizeof(float));
+/// Adds elements [first, first + values) of the group's flat memory without the gaps. `leaf` is the
+/// number of the group's first leaf.
+void add_to_digest(LeafDigest& digest, std::int64_t leaf, const ParamGroup& group,
+                   std::int64_t first, std::span<const float> values) {
+  const std::int64_t end = first + std::ssize(values);
+  DS_ASSERT(first % kLeaf == 0);
+  for (const ParamTensor& tensor : group.tensors) {
+    const std::int64_t to = std::min(end, tensor.offset + tensor.shape.elements());
+    for (std::int64_t at = std::max(first, tensor.offset); at < to; at += kLeaf) {
+      digest.add(static_cast<std::uint64_t>(leaf + at / kLeaf),
+                 values.subspan(static_cast<std::size_t>(at - first),
+                                static_cast<std::size_t>(std::min(kLeaf, to - at))));
     }
   }
-  std::string digest() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-  }
-
- private:
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
-};
+}
 
 /// Returns elements [first, first + count) of a value, copied to `buffer` if host code cannot read
 /// them in place.
@@ -247,37 +248,28 @@ void fill_states(const Program& step, const ShardSpec& spec, const Executor& exe
   stream.synchronize();
 }
 
-// Slices are sent to rank 0 in the order of the elements. Replicated masters are rank 0's own.
+// Every rank hashes its own slices. Of replicated masters, rank 0 hashes its own.
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout) {
   const bool is_split = spec.stage >= 1 && world.size() > 1;
-  Hasher hasher;
+  std::vector<LeafDigest> digests(static_cast<std::size_t>(world.size()));
+  LeafDigest& own = digests[static_cast<std::size_t>(world.rank())];
   std::vector<float> buffer;
+  std::int64_t leaf = 0;
   for (const ParamGroup& group : step.groups) {
-    if (world.rank() == 0) {
+    if (is_split || world.rank() == 0) {
       for (const StateTile& tile : group.states)
-        hasher.add(group, tile.first, master_of(step, group, tile, executor, files, buffer));
+        add_to_digest(own, leaf, group, tile.first,
+                      master_of(step, group, tile, executor, files, buffer));
     }
-    const std::vector<std::int64_t> cuts = cuts_of(group, spec);
-    for (int owner = 1; is_split && owner < world.size(); ++owner) {
-      const auto o = static_cast<std::size_t>(owner);
-      for (const TileRange& range : tiles_of(cuts[o], cuts[o + 1], spec.state_tile)) {
-        const Deadline deadline = Deadline::after(timeout);
-        if (world.rank() == owner) {
-          const auto tile =
-              std::find_if(group.states.begin(), group.states.end(),
-                           [&](const StateTile& t) { return t.first == range.first; });
-          world.send(std::as_bytes(master_of(step, group, *tile, executor, files, buffer)), 0,
-                     deadline);
-        } else if (world.rank() == 0) {
-          buffer.resize(static_cast<std::size_t>(range.elements));
-          world.receive(std::as_writable_bytes(std::span(buffer)), owner, deadline);
-          hasher.add(group, range.first, buffer);
-        }
-      }
-    }
+    leaf += leaves_of(group);
   }
-  return world.rank() == 0 ? hasher.digest() : std::string();
+  world.about("weights hash");
+  world.all_gather(cut_pieces(std::as_writable_bytes(std::span(digests)), digests.size()),
+                   Deadline::after(timeout));
+  LeafDigest all;
+  for (const LeafDigest& digest : digests) all.add(digest);
+  return world.rank() == 0 ? all.text() : std::string();
 }
 
 std::int64_t parameter_count(const Program& program) {

@@ -15,8 +15,8 @@ namespace ds {
 void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
                  TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream);
 
-/// Returns XXH3 (128 bits) of the fp32 master weights in logical order as 32 hexadecimal digits on
-/// rank 0, and an empty text on all others. Collective.
+/// Returns the digest of the leaves (leaf_digest.h) of all fp32 master weights on rank 0, the same
+/// for any division among ranks, and an empty text on all others. Collective.
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout);
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/base/units.h"
+#include "engine/checkpoint/folder_lock.h"
 #include "engine/comm/agree.h"
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
@@ -32,6 +33,8 @@ namespace ds {
 namespace {
 
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
+// Ranks end at most 5 s after their launcher; a network file system releases their lock later.
+constexpr std::chrono::seconds kEarlierJob{10};
 
 LoadRequest load_request(const JobRequest& request) {
   return {.path = request.config_path,
@@ -45,6 +48,19 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .local_ranks = request.local_ranks,
           .order_given = gives_key(load_request(request), "determinism.order"),
           .is_here = is_here};
+}
+
+/// Waits until an earlier job has ended its last save, so that this one resumes from that save.
+/// Errors: Error{config} of the config, or because another job goes on saving.
+void await_earlier_job(const JobRequest& request) {
+  const CheckpointConfig config = load_train_config(load_request(request)).checkpoint;
+  if (!config.saves()) return;
+  await_folder(config.dir, Deadline::after(kEarlierJob), [&](const std::string& holder) {
+    if (request.rendezvous.rank != 0) return;
+    fmt::print(stderr,
+               "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
+               config.dir, holder, kEarlierJob.count());
+  });
 }
 
 /// A job with the settings that it keeps from its first start.
@@ -163,6 +179,7 @@ class JobGroups {
 
 bool run_training(const JobRequest& as_given) {
   std::string reason;
+  await_earlier_job(as_given);
   JobStart start = start_of(as_given);
   const JobRequest& request = start.request;
   TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);

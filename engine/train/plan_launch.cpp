@@ -32,6 +32,7 @@ AutoChoice plan_launch(const TrainConfig& config, const LaunchPlace& place,
                              .rank = place.rank,
                              .order_given = place.order_given,
                              .limits = limits_of(config, place, device)};
+  require_possible(request, build);
   AutoChoice chosen = resolve_auto(request, build);
   require_fit(with_config(request, chosen.config), build);
   return chosen;

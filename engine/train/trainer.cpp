@@ -57,9 +57,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   memory_.emplace(plan_, groups, backend,
                   open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes,
                                    state_slots(programs_, plan_)));
+  const int threads =
+      config.device.threads > 0 ? static_cast<int>(config.device.threads) : default_thread_count();
+  leaf_sums_.emplace(parameters() / kLeaf, threads);
   if (programs_.saver && programs_.saver->keeps_snapshot) {
-    const int threads = config.device.threads > 0 ? static_cast<int>(config.device.threads)
-                                                  : default_thread_count();
     // The other half of the threads computes.
     snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
   }
@@ -157,13 +158,17 @@ void Trainer::load_batch(Executor& executor, const Program& program, std::size_t
   const Tensor tokens = executor.tensor(program.input(input::kTokens, micro));
   const Tensor targets = executor.tensor(program.input(input::kTargets, micro));
   const auto count = static_cast<std::size_t>(tokens.elements());
-  fill_batch(corpus, offsets_, config_.data.seq_len,
+  fill_batch(corpus, offsets_, config_.data.seq_len, valid_vocab(),
              {static_cast<std::int32_t*>(tokens.data), count},
              {static_cast<std::int32_t*>(targets.data), count});
 }
 
+std::int64_t Trainer::valid_vocab() const {
+  return config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
+}
+
 // Each rank contributes the sums of the leaves of its own slice.
-ControlWord Trainer::own_word() const {
+ControlWord Trainer::own_word() {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
                    .epoch = world_.spec().epoch,
@@ -180,8 +185,8 @@ ControlWord Trainer::own_word() const {
   }
   for (const Op& op : program_->ops) {
     if (!is<ops::LeafSquares>(op)) continue;
-    for (const double sum : numbers<double>(op.out[0])) word.norm_squared.add(sum);
-    for (const std::int64_t bad : numbers<std::int64_t>(op.out[1])) word.non_finite += bad;
+    leaf_sums_->add(numbers<double>(op.out[0]), word.norm_squared);
+    word.non_finite += leaf_sums_->total(numbers<std::int64_t>(op.out[1]));
   }
   if (world_.rank() != 0) return word;
   const ScheduledNumbers scheduled = control_.scheduled();
@@ -243,8 +248,7 @@ std::optional<double> Trainer::validate() {
 
 std::string Trainer::sample() {
   flush();
-  const std::int64_t valid = config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
-  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid, backend_,
+  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid_vocab(), backend_,
                   memory_->stream());
 }
 

@@ -20,6 +20,7 @@
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"
+#include "engine/train/leaf_sums.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"
 
@@ -121,10 +122,12 @@ class Trainer {
   void correct_update();
   /// Runs the update from the states that the step read, with the numbers of context_.
   void redo_update();
+  /// Returns the number of tokens that the data may contain; the rest of the vocabulary is padding.
+  [[nodiscard]] std::int64_t valid_vocab() const;
   void load_batch(Executor& executor, const Program& program, std::size_t micro,
                   const Corpus& corpus);
   void draw_decision(StepContext& context);
-  ControlWord own_word() const;
+  ControlWord own_word();
   template <class T>
   [[nodiscard]] std::span<const T> numbers(ValueId id) const;
   StepDecision exchange(const ControlWord& word);
@@ -144,6 +147,7 @@ class Trainer {
   std::string storage_;
   std::optional<RankMemory> memory_;
   std::optional<Snapshot> snapshot_;
+  std::optional<LeafSums> leaf_sums_;
   std::optional<Executor> step_executor_, validation_executor_, trunk_executor_, first_executor_,
       flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
   bool update_is_due_ = false;  // the last step's update is left to the next step or flush()

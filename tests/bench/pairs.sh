@@ -26,8 +26,8 @@ tokens_per_s() {
   rm -rf "$work/run"
   export MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + RANDOM % 10000))
   for ((rank = 0; rank < world; rank++)); do
-    RANK=$rank WORLD_SIZE=$world LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$world "$bin/dsrunner" "$work/train.toml" "$@" \
-      batch.accum=1 precision.dtype=bf16 optimizer.lr=3e-4 train.steps=$((steps + 2)) log.every=1 log.dir="$work/run" \
+    RANK=$rank WORLD_SIZE=$world LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$world "$bin/dsrunner" "$work/train.toml" batch.accum=1 train.steps=$((steps + 2)) "$@" \
+      precision.dtype=bf16 optimizer.lr=3e-4 log.every=1 log.dir="$work/run" \
       device.threads="$threads" >"$work/out.$rank" 2>&1 </dev/null &
     pids+=($!)
   done

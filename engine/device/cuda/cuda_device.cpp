@@ -127,8 +127,9 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaEvent>(flags_, wait_value_);
   }
 
-  std::unique_ptr<Recording> record(Stream& stream, FunctionRef<void()> launch) override {
-    return launches_block() ? nullptr : record_graph(stream, launch);
+  std::unique_ptr<Recording> record(Stream& stream, FunctionRef<void()> launch,
+                                    std::unique_ptr<Recording> earlier) override {
+    return launches_block() ? nullptr : record_graph(stream, launch, std::move(earlier));
   }
 
   void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/device/cuda/check.h"
+#include "engine/device/cuda/driver_function.h"
 
 namespace ds::cuda {
 namespace {
@@ -26,8 +27,7 @@ CudaStream& cuda_of(Stream& stream) {
 WaitValue find_wait_value() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &function,
-                                                              12000, cudaEnableDefault, &found);
+  const cudaError_t status = find_driver_function("cuStreamWaitValue32", &function, &found);
   if (status != cudaSuccess || found != cudaDriverEntryPointSuccess || function == nullptr) {
     cudaGetLastError();
     throw Error(ErrorKind::config, "the NVIDIA driver has no cuStreamWaitValue32",

@@ -18,6 +18,17 @@ class CudaRecording final : public Recording {
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
 
+  /// Returns whether it now runs `graph`: the kernels and their order must be the same. Earlier
+  /// launches keep their arguments.
+  bool update(cudaGraph_t graph) {
+    cudaGraphExecUpdateResultInfo why{};
+    const cudaError_t status = cudaGraphExecUpdate(executable_, graph, &why);
+    if (status == cudaSuccess) return true;
+    cudaGetLastError();
+    if (status != cudaErrorGraphExecUpdateFailure) check(status, "updating a CUDA graph");
+    return false;
+  }
+
   void issue(Stream& stream) override {
     check(cudaGraphLaunch(executable_, stream_of(stream)), "launching a CUDA graph");
   }
@@ -55,10 +66,14 @@ class CapturedGraph {
 
 }  // namespace
 
-std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch) {
+std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch,
+                                        std::unique_ptr<Recording> earlier) {
   CapturedGraph captured(stream_of(stream));
   launch();
-  return std::make_unique<CudaRecording>(captured.end());
+  const cudaGraph_t graph = captured.end();
+  auto* const old = static_cast<CudaRecording*>(earlier.get());
+  if (old != nullptr && old->update(graph)) return earlier;
+  return std::make_unique<CudaRecording>(graph);
 }
 
 }  // namespace ds::cuda

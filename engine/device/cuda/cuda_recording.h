@@ -8,8 +8,10 @@
 
 namespace ds::cuda {
 
-/// Returns what `launch` puts on `stream`, as a graph. Errors: Error{system} if some of it cannot
-/// be captured.
-std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch);
+/// Returns what `launch` puts on `stream`, as a graph. `earlier` (or null) is a graph of
+/// record_graph() whose arguments are updated if the kernels are the same; that takes a fraction of
+/// the time of a new one. Errors: Error{system} if some of it cannot be captured.
+std::unique_ptr<Recording> record_graph(Stream& stream, FunctionRef<void()> launch,
+                                        std::unique_ptr<Recording> earlier);
 
 }  // namespace ds::cuda

@@ -39,7 +39,9 @@ std::variant<int, Error> choose_device(const VisibleDevices& visible, int local_
   if (const std::string why = why_none(visible); !why.empty()) {
     const bool old = visible.driver != 0 && visible.driver / 1000 < visible.runtime / 1000;
     return Error(ErrorKind::config, why,
-                 old ? fmt::format("install a driver for CUDA {} (580 or later for 13.0), or {}",
+                 old ? fmt::format("install a driver for CUDA {} (550 or later for 12.4, 580 or "
+                                   "later for 13.0), for drivers of CUDA 12 put "
+                                   "libdsengine_cuda12.so beside dsrunner, or {}",
                                    visible.runtime / 1000, kUseCpu)
                      : fmt::format("check nvidia-smi and dsrunner --devices, or {}", kUseCpu));
   }

@@ -1,6 +1,7 @@
 // Opens the first suitable file of each NVIDIA library.
 #include "engine/device/cuda/libraries.h"
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,9 @@
 
 namespace ds::cuda {
 namespace {
+
+constexpr int kCudaMajor = CUDART_VERSION / 1000;  // that this plugin is built with
+const LibraryNames kNames = library_names(kCudaMajor);
 
 /// Returns the version of an opened library; 0 if it does not report one.
 using ReadVersion = int (*)(void* handle);
@@ -26,6 +30,9 @@ int cublas_lt_version(void* handle) {
   return version != nullptr ? static_cast<int>(version()) : 0;
 }
 int cudnn_version(void* handle) {
+  // Both majors of CUDA have a libcudnn.so.9.
+  auto* const runtime = symbol_of<std::size_t()>(handle, "cudnnGetCudartVersion");
+  if (runtime != nullptr && static_cast<int>(runtime() / 1000) != kCudaMajor) return 0;
   auto* const version = symbol_of<std::size_t()>(handle, "cudnnGetVersion");
   return version != nullptr ? static_cast<int>(version()) : 0;
 }
@@ -56,8 +63,10 @@ Library open_library(const LibraryName& name, ReadVersion read_version) {
     }
     const int version = read_version(handle);
     if (version >= name.least) return {name, handle, path, version};
-    reasons.push_back(fmt::format("{}: version {}, but at least {} is needed", path,
-                                  library_version_text(version), library_version_text(name.least)));
+    reasons.push_back(version == 0 ? fmt::format("{}: not for CUDA {}", path, kCudaMajor)
+                                   : fmt::format("{}: version {}, but at least {} is needed", path,
+                                                 library_version_text(version),
+                                                 library_version_text(name.least)));
     dlclose(handle);
   }
   raise_not_found(name, places, reasons);
@@ -66,7 +75,7 @@ Library open_library(const LibraryName& name, ReadVersion read_version) {
 /// Opens NVRTC before cuDNN needs it. cuDNN compiles some kernels at first use and opens NVRTC by
 /// soname, which finds an already opened one in folders that cuDNN itself would not search.
 void open_for_cudnn() {
-  for (const std::string& path : places_of(kNvrtc, this_machine()).files) {
+  for (const std::string& path : places_of(kNames.nvrtc, this_machine()).files) {
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
   }
 }
@@ -97,26 +106,27 @@ void* Library::find(const char* symbol) const {
 }
 
 const Library& cublas_lt_library() {
-  static const Library library = open_library(kCublasLt, cublas_lt_version);
+  static const Library library = open_library(kNames.cublas_lt, cublas_lt_version);
   return library;
 }
 
 const Library& cudnn_library() {
   static const Library library = [] {
     open_for_cudnn();
-    return open_library(kCudnn, cudnn_version);
+    return open_library(kNames.cudnn, cudnn_version);
   }();
   return library;
 }
 
 const Library& nccl_library() {
-  static const Library library = open_library(kNccl, nccl_version);
+  static const Library library = open_library(kNames.nccl, nccl_version);
   return library;
 }
 
 std::string library_report() {
-  return report_line(kCublasLt.title, cublas_lt_library) +
-         report_line(kCudnn.title, cudnn_library) + report_line(kNccl.title, nccl_library);
+  return report_line(kNames.cublas_lt.title, cublas_lt_library) +
+         report_line(kNames.cudnn.title, cudnn_library) +
+         report_line(kNames.nccl.title, nccl_library);
 }
 
 }  // namespace ds::cuda

@@ -108,13 +108,18 @@ std::vector<std::string> wheel_folders(const LibraryName& library, const Surroun
 
 }  // namespace
 
-const LibraryName kCublasLt{"cuBLASLt", "libcublasLt.so.13", "DSLAUNCH_CUBLASLT",
-                            "cublas",   "nvidia-cublas",     130000};
-const LibraryName kCudnn{"cuDNN", "libcudnn.so.9",     "DSLAUNCH_CUDNN",
-                         "cudnn", "nvidia-cudnn-cu13", 90000};
-const LibraryName kNccl{"NCCL", "libnccl.so.2", "DSLAUNCH_NCCL", "nccl", "nvidia-nccl-cu13", 22600};
-const LibraryName kNvrtc{"NVRTC",      "libnvrtc.so.13",    "DSLAUNCH_NVRTC",
-                         "cuda_nvrtc", "nvidia-cuda-nvrtc", 0};
+LibraryNames library_names(int cuda_major) {
+  const bool is_12 = cuda_major == 12;
+  return {.cublas_lt = {"cuBLASLt", is_12 ? "libcublasLt.so.12" : "libcublasLt.so.13",
+                        "DSLAUNCH_CUBLASLT", "cublas",
+                        is_12 ? "nvidia-cublas-cu12" : "nvidia-cublas", is_12 ? 120400 : 130000},
+          .cudnn = {"cuDNN", "libcudnn.so.9", "DSLAUNCH_CUDNN", "cudnn",
+                    is_12 ? "nvidia-cudnn-cu12" : "nvidia-cudnn-cu13", 90000},
+          .nccl = {"NCCL", "libnccl.so.2", "DSLAUNCH_NCCL", "nccl",
+                   is_12 ? "nvidia-nccl-cu12" : "nvidia-nccl-cu13", 22600},
+          .nvrtc = {"NVRTC", is_12 ? "libnvrtc.so.12" : "libnvrtc.so.13", "DSLAUNCH_NVRTC",
+                    "cuda_nvrtc", is_12 ? "nvidia-cuda-nvrtc-cu12" : "nvidia-cuda-nvrtc", 0}};
+}
 
 Surroundings this_machine() {
   return {.variable =

@@ -16,7 +16,11 @@ struct LibraryName {
   const char* package;   // package that installs it, for people
   int least;             // minimum version
 };
-extern const LibraryName kCublasLt, kCudnn, kNccl, kNvrtc;
+struct LibraryNames {
+  LibraryName cublas_lt, cudnn, nccl, nvrtc;
+};
+/// Returns the libraries that a program built with CUDA 12 or 13 needs.
+LibraryNames library_names(int cuda_major);
 
 /// Access to the machine: variables, folders, links.
 struct Surroundings {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -25,6 +26,8 @@ class AttentionPart final : public Part {
     support_.compute_major = facts.compute_major;
     if (wish_ == AttentionWish::own) return;
     try {
+      // Set before the first graph; the user's value wins.
+      setenv(kSdpaLimitVariable, std::to_string(kMostSdpaWorkspaceBytes).c_str(), 0);
       sdpa_ = make_sdpa(facts.compute_major * 10 + facts.compute_minor);
       support_.cudnn_version = sdpa_->version();
     } catch (const Error& error) {
@@ -47,6 +50,8 @@ class AttentionPart final : public Part {
     if (choice.cudnn && !aligned) choice = {.cudnn = false, .reason = "unaligned memory"};
     if (choice.cudnn) choice = confirm(p, pass, scratch_bytes);
     used_.insert(attention_implementation(choice, support_));
+    const std::string warning = slower_attention(p, choice, wish_);
+    if (!warning.empty() && told_.insert(warning).second) fmt::print(stderr, "{}\n", warning);
     return choice.cudnn ? sdpa_.get() : nullptr;
   }
 
@@ -54,7 +59,8 @@ class AttentionPart final : public Part {
   /// Builds the graph, which alone shows whether cuDNN has an engine and how much scratch it needs.
   AttentionChoice confirm(const AttentionProblem& p, SdpaPass pass, std::size_t scratch_bytes) {
     // cuDNN takes long to find that it has no engine, so it is asked once.
-    if (unbuilt_.contains({pass, p})) return {.cudnn = false, .reason = "cuDNN refused"};
+    const auto unbuilt = unbuilt_.find({pass, p});
+    if (unbuilt != unbuilt_.end()) return {.cudnn = false, .reason = unbuilt->second};
     std::string reason;
     try {
       const auto wanted = static_cast<std::size_t>(sdpa_->workspace_bytes(pass, p));
@@ -63,25 +69,20 @@ class AttentionPart final : public Part {
                            scratch_bytes);
     } catch (const Error& error) {
       reason = error.what();
-      if (wish_ == AttentionWish::automatic) unbuilt_.insert({pass, p});
+      if (wish_ == AttentionWish::automatic) unbuilt_[{pass, p}] = reason;
     }
     if (wish_ == AttentionWish::cudnn) {
       throw Error(ErrorKind::config, fmt::format("DSLAUNCH_CUDA_ATTENTION=cudnn: {}", reason),
                   "set it to auto or own");
     }
-    const bool first = refused_.insert(reason).second;
-    if (first) {
-      fmt::print(stderr, "warning: attention uses the built-in kernels, which are slower: {}\n",
-                 reason);
-    }
-    return {.cudnn = false, .reason = "cuDNN refused"};
+    return {.cudnn = false, .reason = reason};
   }
 
   AttentionWish wish_;
   SdpaSupport support_;
   std::unique_ptr<Sdpa> sdpa_;
-  std::set<std::string> used_, refused_;
-  std::set<std::pair<SdpaPass, AttentionProblem>> unbuilt_;
+  std::set<std::string> used_, told_;
+  std::map<std::pair<SdpaPass, AttentionProblem>, std::string> unbuilt_;  // why not
 };
 
 AttentionPart& part_of(Context& c) { return static_cast<AttentionPart&>(*c.attention); }
@@ -243,7 +244,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};
   if (choose_attention(p, any, wish).cudnn) {
     const std::int64_t counts = (p.batch + 63) / 64 * 64 * std::int64_t{sizeof(std::int32_t)};
-    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p) + counts));
+    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p, any) + counts));
   }
   return most;
 }

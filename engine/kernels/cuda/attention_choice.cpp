@@ -16,7 +16,7 @@ namespace {
 // length 0 gives NaN (NVIDIA/cudnn-frontend issue 943). The deterministic backward pass for
 // Blackwell exists from 9.18 on.
 constexpr int kLeastCudnn = 91002, kCudnnOfAnyLength = 91501, kCudnnOfBlackwell = 91800,
-              kCudnnOfLengths = 92500;
+              kCudnnOfLengths = 92500, kCudnnOfLinearScratch = 92500;
 
 int least_cudnn(const AttentionProblem& p, int compute_major) {
   return std::max({kLeastCudnn, p.seq_len % 128 != 0 ? kCudnnOfAnyLength : 0,
@@ -53,7 +53,7 @@ std::string obstacle(const AttentionProblem& p, const SdpaSupport& s) {
     return fmt::format("cuDNN {}, but {} is needed", version_text(s.cudnn_version),
                        version_text(least));
   }
-  if (sdpa_workspace_bytes(p) > kMostSdpaWorkspaceBytes) return "too much scratch for cuDNN";
+  if (sdpa_workspace_bytes(p, s) > kMostSdpaWorkspaceBytes) return "too much scratch for cuDNN";
   return {};
 }
 
@@ -122,8 +122,18 @@ AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& s
   return {.cudnn = cudnn, .reason = std::move(reason)};
 }
 
-std::int64_t sdpa_workspace_bytes(const AttentionProblem& p) {
-  const std::int64_t probabilities = 2 * round_up(p.seq_len, 64) * round_up(p.seq_len, 128);
+std::string slower_attention(const AttentionProblem& p, const AttentionChoice& choice,
+                             AttentionWish wish) {
+  if (choice.cudnn || wish == AttentionWish::own || p.act == DType::f32) return {};
+  const std::string reason = choice.reason.substr(0, choice.reason.find('\n'));
+  return fmt::format("warning: attention uses the built-in kernels, which are slower: {}", reason);
+}
+
+std::int64_t sdpa_workspace_bytes(const AttentionProblem& p, const SdpaSupport& support) {
+  std::int64_t probabilities = 2 * round_up(p.seq_len, 64) * round_up(p.seq_len, 128);
+  const bool is_large = p.batch * p.heads * probabilities > kMostSdpaWorkspaceBytes;
+  if (is_large && support.cudnn_version >= kCudnnOfLinearScratch && support.compute_major == 9)
+    probabilities = 4 * p.head_size * round_up(p.seq_len, 64);  // dq instead
   const std::int64_t shared = p.heads == p.kv_heads ? 0 : 4 * p.head_size * p.seq_len;
   constexpr std::int64_t kSlack = 1 << 20;
   return p.batch * p.heads * (probabilities + shared + 4 * p.seq_len) + kSlack;

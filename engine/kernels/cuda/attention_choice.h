@@ -42,11 +42,19 @@ struct AttentionChoice {
 AttentionChoice choose_attention(const AttentionProblem& p, const SdpaSupport& support,
                                  AttentionWish wish);
 
+/// Returns the warning about a choice of our own kernels for an attention that cuDNN computes in
+/// other cases; empty if there is nothing to say (f32, or chosen by the user).
+std::string slower_attention(const AttentionProblem& p, const AttentionChoice& choice,
+                             AttentionWish wish);
+
 /// Returns an upper bound on the scratch of cuDNN's deterministic backward pass: the gradients of
-/// all probabilities, delta, and dk and dv of every query head where heads share keys. (Measured
-/// for cuDNN 9.19 on compute capabilities 8.0 and 9.0 by
-/// tests/cuda_emulation/sdpa/sdpa_plans_test.cpp.)
-std::int64_t sdpa_workspace_bytes(const AttentionProblem& p);
+/// all probabilities, delta, and dk and dv of every query head where heads share keys. From cuDNN
+/// 9.25 on, Hopper has a slower pass that adds up dq in order, in f32; it replaces the gradients of
+/// all probabilities where those exceed the limit below. (Measured for cuDNN 9.19 and 9.28 on
+/// compute capabilities 8.0 and 9.0 by tests/cuda_emulation/sdpa/sdpa_plans_test.cpp.)
+std::int64_t sdpa_workspace_bytes(const AttentionProblem& p, const SdpaSupport& support);
+/// The frontend's variable by which it takes the pass with linear scratch above a limit in bytes.
+inline constexpr const char* kSdpaLimitVariable = "CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT";
 /// Above this limit our own kernels are chosen, whose scratch grows only with T.
 inline constexpr std::int64_t kMostSdpaWorkspaceBytes = std::int64_t{8} << 30;
 

@@ -131,8 +131,8 @@ void raise_library(const CublasLt& lt, cublasStatus_t status, const std::string&
   throw Error(ErrorKind::system,
               fmt::format("cuBLASLt: {}: {} ({})", what, lt.GetStatusString(status),
                           lt.GetStatusName(status)),
-              failed ? "a kernel failed, maybe an earlier one; set CUDA_LAUNCH_BLOCKING=1 to see "
-                       "which op; dmesg shows the Xid"
+              failed ? "a kernel failed, maybe an earlier one; run the job on one node with "
+                       "CUDA_LAUNCH_BLOCKING=1 to see which op; dmesg shows the Xid"
                      : "");
 }
 

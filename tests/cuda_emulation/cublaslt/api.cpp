@@ -1,4 +1,4 @@
-// Functions of the fake cuBLASLt: libcublasLt.so.13 for machines without a GPU.
+// Functions of the fake cuBLASLt: libcublasLt.so.13 (or 12) for machines without a GPU.
 #include <cublasLt.h>
 
 #include <cstdlib>
@@ -91,7 +91,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-std::size_t cublasLtGetVersion() { return 130100; }
+std::size_t cublasLtGetVersion() { return DS_EMULATED_CUDA * 10 + 100; }
 
 const char* cublasLtGetStatusName(cublasStatus_t status) {
   switch (status) {

@@ -5,7 +5,7 @@
 
 #include "cuda_runtime_api.h"
 
-#define CUDA_VERSION 13000
+#define CUDA_VERSION DS_EMULATED_CUDA
 #define CUDAAPI
 
 using CUstream = CUstream_st*;

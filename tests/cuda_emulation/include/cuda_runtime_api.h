@@ -1,5 +1,5 @@
-// The part of CUDA's runtime API that the backend uses, with the numbers of CUDA 13
-// (tests/cuda_emulation).
+// The part of CUDA's runtime API that the backend uses, with the numbers of CUDA 13, or of CUDA 12.4
+// where DS_EMULATED_CUDA says so (tests/cuda_emulation).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "emulation/error_list.h"
 #include "vector_types.h"
 
-#define CUDART_VERSION 13000
+#define CUDART_VERSION DS_EMULATED_CUDA
 #define CUDART_CB
 #define CUDARTAPI
 
@@ -181,9 +181,11 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset();
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
+#if CUDART_VERSION >= 12050
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* status = nullptr);
+#endif
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status = nullptr);
 
@@ -225,6 +227,12 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags = 0);
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError };
+struct cudaGraphExecUpdateResultInfo {
+  cudaGraphExecUpdateResult result;
+};
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* info);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);

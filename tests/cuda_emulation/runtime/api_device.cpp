@@ -10,7 +10,7 @@ namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device_of_thread = 0;
-constexpr int kDriverVersion = 13000;
+constexpr int kDriverVersion = CUDART_VERSION;
 
 }  // namespace
 
@@ -263,9 +263,8 @@ cudaError_t cudaDeviceSynchronize() {
 }
 cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
-                                             unsigned long long,
-                                             cudaDriverEntryPointQueryResult* status) {
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* status) {
   static const struct {
     const char* name;
     void* function;
@@ -285,10 +284,13 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     return cudaSuccess;
   });
 }
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
-                                    cudaDriverEntryPointQueryResult* status) {
-  return cudaGetDriverEntryPointByVersion(symbol, function, CUDART_VERSION, flags, status);
+#if CUDART_VERSION >= 12050
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPoint(symbol, function, flags, status);
 }
+#endif
 
 CUresult cuGetErrorString(CUresult error, const char** text) {
   *text = cudaGetErrorString(static_cast<cudaError_t>(error));

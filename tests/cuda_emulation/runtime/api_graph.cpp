@@ -51,6 +51,19 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   });
 }
 
+// Only the number of works is compared.
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* info) {
+  return with_device([&](Runtime&, Held&) {
+    if (executable == nullptr || graph == nullptr) return cudaErrorInvalidValue;
+    const bool same = executable->works.size() == graph->works.size();
+    info->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateError;
+    if (!same) return cudaErrorGraphExecUpdateFailure;
+    executable->works = graph->works;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   return with_device([&](Runtime& runtime, Held& held) {
     if (executable == nullptr) return cudaErrorInvalidValue;

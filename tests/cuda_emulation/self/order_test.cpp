@@ -259,6 +259,29 @@ TEST_CASE("a captured graph does nothing until it is launched, and then all of i
     CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
     CHECK(cudaGraphDestroy(graph) == cudaSuccess);
   }
+  SUBCASE("updated to other arguments, and not to other work") {
+    cudaGraph_t other = nullptr, longer = nullptr;
+    cudaGraphExecUpdateResultInfo why{};
+    REQUIRE(cudaStreamEndCapture(streams.a, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+    REQUIRE(cudaGraphLaunch(executable, streams.b) == cudaSuccess);
+    for (cudaGraph_t* const captured : {&other, &longer}) {
+      REQUIRE(cudaStreamBeginCapture(streams.a, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+      REQUIRE(launch(&add_one, 1, 1, 0, streams.a, values.data() + 1) == cudaSuccess);
+      for (int i = 0; i < (captured == &longer ? 2 : 1); ++i)
+        REQUIRE(launch(&add_one, 1, 1, 0, streams.a, values.data() + 1) == cudaSuccess);
+      REQUIRE(cudaStreamEndCapture(streams.a, captured) == cudaSuccess);
+    }
+    CHECK(cudaGraphExecUpdate(executable, other, &why) == cudaSuccess);
+    CHECK(cudaGraphExecUpdate(executable, longer, &why) == cudaErrorGraphExecUpdateFailure);
+    cudaGetLastError();
+    REQUIRE(cudaGraphLaunch(executable, streams.b) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(streams.b) == cudaSuccess);
+    CHECK(values[0] == 0);  // by the first launch alone
+    CHECK(values[1] == 2);
+    for (cudaGraph_t const each : {graph, other, longer}) cudaGraphDestroy(each);
+    cudaGraphExecDestroy(executable);
+  }
   SUBCASE("broken by waiting") {
     CHECK(cudaStreamSynchronize(streams.a) == cudaErrorStreamCaptureUnsupported);
     CHECK(cudaStreamEndCapture(streams.a, &graph) == cudaErrorStreamCaptureInvalidated);

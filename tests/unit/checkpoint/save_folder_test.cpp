@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/checkpoint/folder_files.h"
+#include "engine/checkpoint/folder_lock.h"
 #include "engine/checkpoint/latest_name.h"
 #include "engine/checkpoint/save_names.h"
 #include "support/small_save.h"
@@ -180,6 +182,26 @@ TEST_CASE("one job at a time; the error names the other job") {
   CHECK(has(error.what(), "another job saves there: process " + std::to_string(::getpid())));
   { const SaveFolder gone = std::move(first); }
   second.own(0ms);
+}
+
+TEST_CASE("a job waits before it reads a folder that another job has locked") {
+  const Folder place;
+  std::vector<std::string> seen;
+  const auto wait = [&](std::chrono::milliseconds patience) {
+    await_folder(place.path(), Deadline::after(patience),
+                 [&](const std::string& holder) { seen.push_back(holder); });
+  };
+  wait(0ms);  // there is no lock file yet
+  CHECK(seen.empty());
+  std::optional<SaveFolder> earlier(std::in_place, place.path(), 1);
+  earlier->own(0ms);
+  const Error error = error_of([&] { wait(0ms); });
+  CHECK(has(error.what(), "another job saves there: process " + std::to_string(::getpid())));
+  CHECK(seen.size() == 1);
+  CHECK(has(seen.at(0), "process " + std::to_string(::getpid())));
+  await_folder(place.path(), Deadline::after(1min), [&](const std::string&) { earlier.reset(); });
+  wait(0ms);
+  SaveFolder(place.path(), 2).own(0ms);  // the wait kept no lock
 }
 
 TEST_CASE("incomplete saves of earlier runs are removed, and nothing else") {

@@ -108,9 +108,21 @@ TEST_CASE("batches cross file borders; targets are shifted by one") {
   const ds::Corpus corpus = ds::open_data(config_of({folder / "*"})).train;
   const std::int64_t offsets[] = {1, 3};
   std::vector<std::int32_t> tokens(8), targets(8);
-  ds::fill_batch(corpus, offsets, 4, tokens, targets);
+  ds::fill_batch(corpus, offsets, 4, 256, tokens, targets);
   CHECK(ds::decode_bytes(tokens) == "bcdedefg");
   CHECK(ds::decode_bytes(targets) == "cdefefgh");
+  const auto refused = [&](std::int64_t valid_vocab) -> std::string {
+    try {
+      ds::fill_batch(corpus, offsets, 4, valid_vocab, tokens, targets);
+    } catch (const ds::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refused('h' + 1).empty());
+  CHECK(has(refused('h'), "token 104 at byte 4 of " + folder / "b"));
+  CHECK(has(refused('d'), "is out of range (0 to 99)"));
+  CHECK(has(refused('d'), "token 100 at byte 0 of " + folder / "b"));
 }
 
 TEST_CASE("every byte is a token and comes back; padding tokens are shown as ?") {

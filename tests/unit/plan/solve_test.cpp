@@ -156,6 +156,37 @@ TEST_CASE("the error names choices that fit, with the fewest changes") {
   CHECK_NOTHROW(require_fit({.config = config}, build_by_policy));
 }
 
+TEST_CASE("sizes that cannot fit are refused without a plan") {
+  const BuildRank never = [](const TrainConfig&, int, int) -> BuiltRank {
+    throw Error(ErrorKind::bug, "planned");
+  };
+  const auto refusal = [&](const TrainConfig& config, MemoryLimits limits) -> std::string {
+    try {
+      require_possible({.config = config, .cluster = {.nodes = 2, .slots = 8}, .limits = limits},
+                       never);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "possible";
+  };
+  TrainConfig config;
+  config.model.layers = 12;
+  config.model.hidden = 1 << 20;
+  config.model.ffn = 4 << 20;
+  config.model.heads = config.model.kv_heads = 1 << 10;
+  config.model.vocab = 256;
+  CHECK(refusal(config, {}) == "possible");
+  CHECK(refusal(config, {.device = 80 * kGiB})
+            .starts_with("the plan needs at least 1.7 PiB of device memory per rank"));
+  CHECK(refusal(config, {.host = 80 * kGiB, .device_is_host = true})
+            .starts_with("the plan needs at least 13.9 PiB of memory per node"));
+  config.offload.optimizer.device = OffloadDevice::cpu;
+  CHECK(refusal(config, {}).find("tiles of 4194304 elements; at most 20000") != std::string::npos);
+  config.model.hidden = 1 << 10;
+  config.model.ffn = 4 << 10;
+  CHECK(refusal(config, {.host = 80 * kGiB}) == "possible");
+}
+
 TEST_CASE("choices: their difference, and the stage's default order") {
   const Choice whole{}, sharded{3, OffloadDevice::nvme, OffloadDevice::cpu, RecomputePolicy::block};
   CHECK(difference(whole, whole) == "unchanged");

@@ -7,6 +7,7 @@
 #include "engine/monitor/model_flops.h"
 #include "engine/plan/work.h"
 #include "engine/program/offload.h"
+#include "engine/program/slices.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -19,6 +20,11 @@ std::int64_t elements_of(const Program& program) {
   std::int64_t sum = 0;
   for (const ParamGroup& group : program.groups) sum += group.elements;
   return sum;
+}
+
+/// The tiny model, padded for equal slices.
+Program padded_forward(int world, DType act = DType::f32) {
+  return pad_groups(tiny_forward(act), {.world_size = world});
 }
 
 /// Bytes of one rank's slices of all groups, f32.
@@ -39,12 +45,12 @@ Traffic traffic(const ShardSpec& spec, int slots) {
 
 TEST_CASE("stage 0 at the boundary: each rank sends and receives 2 psi (N - 1) / N") {
   for (const int world : {2, 3, 4}) {
-    const std::int64_t psi = 4 * elements_of(tiny_forward());
+    const std::int64_t psi = 4 * elements_of(padded_forward(world));
     std::int64_t sent = 0, received = 0;
     for (int rank = 0; rank < world; ++rank) {
       const ShardSpec spec = spec_of(rank, world, world, 3, ShardSpec::Order::boundary);
       const Traffic moved = traffic(spec, world);
-      const std::int64_t own = own_bytes(tiny_forward(), rank, world);
+      const std::int64_t own = own_bytes(padded_forward(world), rank, world);
       // The exchange sends all but the own slice; the gather sends the own slice to all.
       CHECK(moved.sent() == psi - own + own * (world - 1));
       CHECK(moved.received() == own * (world - 1) + psi - own);
@@ -60,7 +66,7 @@ TEST_CASE("stage 0 at the boundary: each rank sends and receives 2 psi (N - 1) /
 TEST_CASE("the order step exchanges in every micro-step: (g + 1) psi (N - 1) / N") {
   constexpr int kWorld = 4;
   for (const int accum : {1, 3}) {
-    const std::int64_t psi = 4 * elements_of(tiny_forward());
+    const std::int64_t psi = 4 * elements_of(padded_forward(kWorld));
     std::int64_t sent = 0;
     for (int rank = 0; rank < kWorld; ++rank)
       sent += traffic(spec_of(rank, kWorld, kWorld, accum, ShardSpec::Order::step), 4).sent();
@@ -127,7 +133,7 @@ std::int64_t sent_by_all(ShardSpec spec, int world, DType act) {
 
 TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N per rank") {
   constexpr int kWorld = 4;
-  const std::int64_t psi = elements_of(tiny_forward());
+  const std::int64_t psi = elements_of(padded_forward(kWorld));
   using Order = ShardSpec::Order;
   for (const DType act : {DType::f32, DType::bf16}) {
     const std::int64_t weights = size_of(act), gradients = size_of(DType::f32);
@@ -154,7 +160,7 @@ TEST_CASE("volumes of all stages and orders, in elements of psi (N - 1) / N per 
 TEST_CASE(
     "stage 3 gathers for each stretch of uses, twice for groups with a gap between their uses") {
   constexpr int kWorld = 4;
-  const Program forward = tiny_forward(DType::bf16);
+  const Program forward = padded_forward(kWorld, DType::bf16);
   const std::int64_t once = elements_of(forward) * (kWorld - 1);
   using Order = ShardSpec::Order;
   for (const int accum : {1, 3}) {
@@ -188,7 +194,7 @@ TEST_CASE("offloaded states: gradients go to the host, weights come back, tiles 
   spec.stage = 1;
   spec.state_tile = 2 * kLeaf;
   const Program step = shard(differentiate(tiny_forward(DType::bf16)), spec);
-  const std::int64_t own = own_bytes(tiny_forward(), 0, kWorld) / 4;  // elements
+  const std::int64_t own = own_bytes(padded_forward(kWorld), 0, kWorld) / 4;  // elements
   for (const Tier tier : {Tier::host, Tier::nvme}) {
     const OffloadSpec offload{.states = tier, .tile = 2 * kLeaf, .buffers = 2};
     const Traffic moved = traffic_of(offload_states(step, offload), spec, kWorld);

@@ -43,12 +43,42 @@ TEST_CASE("attention: cuDNN where it can, and never for what it cannot or may no
       [](auto& p) { p.head_size = 128; },  [](auto& p) { p.head_size = 8; },
       [](auto& p) { p.seq_len = 130; },    [](auto& p) { p.seq_len = 2; }};
   for (const Change& change : taken) CHECK(with(change));
-  const std::vector<Change> refused{
-      [](auto& p) { p.act = DType::f32; },  [](auto& p) { p.bias = true; },
-      [](auto& p) { p.dropout = true; },    [](auto& p) { p.head_size = 136; },
-      [](auto& p) { p.head_size = 12; },    [](auto& p) { p.seq_len = 1; },
-      [](auto& p) { p.seq_len = 1 << 17; }, [](auto& p) { p.causal = false, p.seq_len = 1088; }};
+  const std::vector<Change> refused{[](auto& p) { p.act = DType::f32; },
+                                    [](auto& p) { p.bias = true; },
+                                    [](auto& p) { p.dropout = true; },
+                                    [](auto& p) { p.head_size = 136; },
+                                    [](auto& p) { p.head_size = 12; },
+                                    [](auto& p) { p.seq_len = 1; },
+                                    [](auto& p) { p.causal = false, p.seq_len = 1088; }};
   for (const Change& change : refused) CHECK_FALSE(with(change));
+}
+
+TEST_CASE("attention: long sequences take the backward pass of linear scratch where there is one") {
+  AttentionProblem p = some_problem();
+  p.seq_len = 1 << 17;
+  SdpaSupport support = kHopper;
+  CHECK(by_cudnn(p, support));
+  CHECK(sdpa_workspace_bytes(p, support) < std::int64_t{2} << 30);
+  support.cudnn_version = 92400;
+  CHECK_FALSE(by_cudnn(p, support));
+  support = {.cudnn_version = 92500, .missing = {}, .compute_major = 8};
+  CHECK_FALSE(by_cudnn(p, support));
+  p.seq_len = 1024;
+  CHECK(sdpa_workspace_bytes(p, support) == sdpa_workspace_bytes(p, kHopper));
+}
+
+TEST_CASE("attention: slower kernels are a warning with the reason, unless that is no news") {
+  AttentionProblem p = some_problem();
+  const auto warning = [&](AttentionWish wish) {
+    return slower_attention(p, choose_attention(p, kHopper, wish), wish);
+  };
+  CHECK(warning(AttentionWish::automatic).empty());
+  CHECK(warning(AttentionWish::own).empty());
+  p.dropout = true;
+  CHECK(warning(AttentionWish::automatic) ==
+        "warning: attention uses the built-in kernels, which are slower: dropout");
+  p.act = DType::f32;
+  CHECK(warning(AttentionWish::automatic).empty());
 }
 
 TEST_CASE("attention: too old a cuDNN, another device, none at all") {

@@ -11,6 +11,8 @@ using namespace ds::cuda;
 
 namespace {
 
+const LibraryNames kNames = library_names(13);
+
 struct Machine {
   std::map<std::string, std::string> variables;
   std::set<std::string> files;
@@ -55,7 +57,7 @@ using Paths = std::vector<std::string>;
 
 TEST_CASE("with nothing there, the dynamic loader is asked, and the places looked in are known") {
   const Machine machine{.variables = {}, .files = {}};
-  const Places places = places_of(kCudnn, machine.surroundings());
+  const Places places = places_of(kNames.cudnn, machine.surroundings());
   CHECK(places.files == Paths{"libcudnn.so.9"});
   const auto has = [&](const char* folder) {
     return std::count(places.looked.begin(), places.looked.end(), folder) == 1;
@@ -67,8 +69,8 @@ TEST_CASE("with nothing there, the dynamic loader is asked, and the places looke
 TEST_CASE("a variable names the file or its folder, and nothing else is looked at") {
   const Machine machine{.variables = {{"DSLAUNCH_NCCL", "/own"}, {"DSLAUNCH_CUDNN", "/x/c.so"}},
                         .files = {"/own/libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"}};
-  CHECK(machine.files_of(kNccl) == Paths{"/own/libnccl.so.2"});
-  CHECK(machine.files_of(kCudnn) == Paths{"/x/c.so"});  // said when it cannot be opened
+  CHECK(machine.files_of(kNames.nccl) == Paths{"/own/libnccl.so.2"});
+  CHECK(machine.files_of(kNames.cudnn) == Paths{"/x/c.so"});  // said when it cannot be opened
 }
 
 TEST_CASE("toolkit trees: CUDA_HOME first, the newest of /usr/local before the others") {
@@ -78,7 +80,7 @@ TEST_CASE("toolkit trees: CUDA_HOME first, the newest of /usr/local before the o
                                   "/usr/local/cuda-13.1/lib64/libcublasLt.so.13",
                                   "/usr/local/cuda/lib64/libcublasLt.so.12",
                                   "/usr/lib/x86_64-linux-gnu/libcublasLt.so.13"}};
-  CHECK(machine.files_of(kCublasLt) ==
+  CHECK(machine.files_of(kNames.cublas_lt) ==
         Paths{"/opt/toolkit/targets/x86_64-linux/lib/libcublasLt.so.13",
               "/usr/local/cuda-13.1/lib64/libcublasLt.so.13",
               "/usr/local/cuda-13.0/lib64/libcublasLt.so.13",
@@ -92,9 +94,23 @@ TEST_CASE("NVIDIA's wheels: one folder for the toolkit, one for each other libra
                                   packages + "/nvidia/cublas/lib/libcublasLt.so.12",
                                   packages + "/nvidia/cudnn/lib/libcudnn.so.9",
                                   packages + "/nvidia/nccl/lib/libnccl.so.2"}};
-  CHECK(machine.files_of(kCublasLt).front() == packages + "/nvidia/cu13/lib/libcublasLt.so.13");
-  CHECK(machine.files_of(kCudnn).front() == packages + "/nvidia/cudnn/lib/libcudnn.so.9");
-  CHECK(machine.files_of(kNccl).front() == packages + "/nvidia/nccl/lib/libnccl.so.2");
+  CHECK(machine.files_of(kNames.cublas_lt).front() ==
+        packages + "/nvidia/cu13/lib/libcublasLt.so.13");
+  CHECK(machine.files_of(kNames.cudnn).front() == packages + "/nvidia/cudnn/lib/libcudnn.so.9");
+  CHECK(machine.files_of(kNames.nccl).front() == packages + "/nvidia/nccl/lib/libnccl.so.2");
+}
+
+TEST_CASE("a plugin of CUDA 12 takes the libraries of CUDA 12") {
+  const LibraryNames names = library_names(12);
+  const std::string packages = "/srv/env/lib/python3.11/site-packages";
+  const Machine machine{.variables = {{"VIRTUAL_ENV", "/srv/env"}},
+                        .files = {"/usr/local/cuda-12.4/lib64/libnvrtc.so.12",
+                                  packages + "/nvidia/cu13/lib/libcublasLt.so.13",
+                                  packages + "/nvidia/cublas/lib/libcublasLt.so.12"}};
+  CHECK(machine.files_of(names.cublas_lt).front() ==
+        packages + "/nvidia/cublas/lib/libcublasLt.so.12");
+  CHECK(machine.files_of(names.nvrtc).front() == "/usr/local/cuda-12.4/lib64/libnvrtc.so.12");
+  CHECK(names.cublas_lt.least == 120400);
 }
 
 TEST_CASE("Pythons are found without running one") {

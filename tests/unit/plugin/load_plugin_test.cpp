@@ -29,6 +29,16 @@ TEST_CASE("a plugin that is not there, or is none, is said with path and reason"
   CHECK(why_not("libc.so.6").find("libc.so.6 is not a dslaunch plugin") != std::string::npos);
 }
 
+TEST_CASE("the driver decides which plugin is tried first") {
+  using Names = std::vector<std::string>;
+  const std::string of_13 = "libdsengine_cuda.so", of_12 = "libdsengine_cuda12.so";
+  CHECK(ds::plugin_order(0).names == Names{of_13, of_12});
+  CHECK(ds::plugin_order(0).reason == "no NVIDIA driver");
+  CHECK(ds::plugin_order(13000).names == Names{of_13, of_12});
+  CHECK(ds::plugin_order(12040).names == Names{of_12, of_13});
+  CHECK(ds::plugin_order(12040).reason == "the driver supports CUDA 12.4");
+}
+
 TEST_CASE("the plugin of this build opens with every symbol resolved, and reports") {
   const std::string path = DS_PLUGIN_PATH;
   if (path.empty()) {
@@ -38,7 +48,8 @@ TEST_CASE("the plugin of this build opens with every symbol resolved, and report
   REQUIRE(why_not(path.c_str()) == "opened");
   const ds::Plugin& plugin = ds::open_cuda_plugin();
   const std::string report = plugin.report();
-  CHECK(report.find("runtime: CUDA 13") != std::string::npos);
+  CHECK(report.find("runtime: CUDA 1") != std::string::npos);
+  CHECK(ds::opened_plugin() == path + " (DSLAUNCH_CUDA_PLUGIN)");
   if (plugin.device_count() > 0) return;
   CHECK(report.find("no CUDA device") != std::string::npos);
   // An exception of the plugin is one of the program's own types.

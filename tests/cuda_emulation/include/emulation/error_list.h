@@ -62,4 +62,7 @@
   X(cudaErrorStreamCaptureInvalidated, 901,                                                        \
     "operation failed due to a previous error during capture")                                     \
   X(cudaErrorTimeout, 909, "wait operation timed out")                                             \
+  X(cudaErrorGraphExecUpdateFailure, 910,                                                          \
+    "the graph update was not performed because it included changes which violated constraints "   \
+    "specific to instantiated graph update")                                                       \
   X(cudaErrorUnknown, 999, "unknown error")

@@ -1,0 +1,67 @@
+// least_plan(): parameters times bytes, by the tier that the config gives them.
+#include "engine/plan/least.h"
+
+#include <algorithm>
+
+#include "engine/monitor/model_flops.h"
+
+namespace ds {
+namespace {
+
+/// Bytes of one parameter on the rank that holds it.
+struct ParameterBytes {
+  double weights = 0, states = 0;
+};
+
+double moments_of(OptimizerType type) {
+  const bool has_two = type == OptimizerType::adamw || type == OptimizerType::adam_l2;
+  return has_two ? 2 : type == OptimizerType::lion ? 1 : 0;  // sgd has none without momentum
+}
+
+ParameterBytes bytes_of(const TrainConfig& config) {
+  const bool is_full = config.precision.dtype == Precision::fp32;
+  const bool is_split = config.precision.master == MasterWeights::split16;
+  // fp32 weights are their own masters. Split masters add 2 bytes to the 2 of the weights.
+  const double master = is_full ? 0 : is_split ? 2 : 4;
+  return {.weights = is_full ? 4.0 : 2.0, .states = master + 4 * moments_of(config.optimizer.type)};
+}
+
+Tier tier_of(OffloadDevice device) {
+  return device == OffloadDevice::none  ? Tier::device
+         : device == OffloadDevice::cpu ? Tier::host
+                                        : Tier::nvme;
+}
+
+double block_parameters(const TrainConfig& config) {
+  ModelConfig model = config.model;
+  const double whole = total_parameters(model, config.data.seq_len);
+  --model.layers;
+  return whole - total_parameters(model, config.data.seq_len);
+}
+
+}  // namespace
+
+RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
+  constexpr double kGradient = 4;  // f32
+  const double parameters = total_parameters(config.model, config.data.seq_len);
+  const double world = cluster.world_size();
+  const auto stage = config.zero.stage;
+  const ParameterBytes each = bytes_of(config);
+  RankPlan plan;
+  const auto add = [&](Tier tier, double bytes) {
+    TierBytes& to = plan.tiers[static_cast<std::size_t>(tier)];
+    const double most = static_cast<double>(kMostBytes - to.total);
+    to.total += static_cast<std::int64_t>(std::min(bytes, most));
+  };
+  for (std::size_t tier = 0; tier < kTiers; ++tier) plan.tiers[tier].tier = static_cast<Tier>(tier);
+  const bool is_split = stage == 3 && world > 1;
+  const bool is_elsewhere = config.offload.param.device != OffloadDevice::none;
+  add(tier_of(config.offload.param.device), each.weights * parameters / (is_split ? world : 1.0));
+  add(tier_of(config.offload.optimizer.device),
+      each.states * parameters / (stage >= 1 ? world : 1.0));
+  const double copy = is_split || is_elsewhere ? each.weights : 0;
+  add(Tier::device, (copy + kGradient) * block_parameters(config));
+  return plan;
+}
+
+}  // namespace ds
