@@ -25,10 +25,11 @@ std::string device_json(int compute_capability) {
 "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
 "smClockRateKHz": {}, "memClockRateKHz": 2619000, "l2CacheSize": {}, "warpSize": 32,
 "pciDeviceId": {}, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
-"isTccDriver": 0, "supportCoopLaunch": 1}})",
+"isTccDriver": 0, "supportCoopLaunch": 1, "smCountOrigin": 0, "memoryBusWidth": {},
+"oversizedSharedMemoryPerBlock": 0}})",
       hopper ? "NVIDIA H200" : "NVIDIA A100-SXM4-80GB", compute_capability, hopper ? 132 : 108,
       hopper ? 232448 : 166912, hopper ? 150000000000 : 85000000000, hopper ? 1980000 : 1410000,
-      hopper ? 62914560 : 41943040, hopper ? 590684382 : 548540638);
+      hopper ? 62914560 : 41943040, hopper ? 590684382 : 548540638, hopper ? 6144 : 5120);
 }
 
 /// Skips the test without cuDNN, which plans the graphs.

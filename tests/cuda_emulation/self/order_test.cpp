@@ -134,7 +134,7 @@ TEST_CASE("a stream waits for a word that a host thread writes") {
   const DeviceArray<int> values(1);
   Registered flag;
   void* found = nullptr;
-  REQUIRE(cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &found, 12000, 0) == cudaSuccess);
+  REQUIRE(cudaGetDriverEntryPoint("cuStreamWaitValue32", &found, 0) == cudaSuccess);
   const auto wait = reinterpret_cast<decltype(&cuStreamWaitValue32)>(found);
   std::atomic<int> before = 0;
   REQUIRE(wait(streams.a, reinterpret_cast<CUdeviceptr>(flag.values.data()), 5,
