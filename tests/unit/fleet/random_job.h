@@ -53,7 +53,7 @@ struct JobTraits {
     return state.only_writes() ? Clock::time_point::max() : state.wake_at();
   }
   static bool is_ending(const JobState& state) {
-    return state.phase_name() == "stopping" || state.finished();
+    return state.phase_name() == "stopping" || state.only_writes() || state.finished();
   }
 };
 
