@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/monitor/model_flops.h"
+#include "engine/optimizers/optimizers.h"
 
 namespace ds {
 namespace {
@@ -13,17 +14,13 @@ struct ParameterBytes {
   double weights = 0, states = 0;
 };
 
-double moments_of(OptimizerType type) {
-  const bool has_two = type == OptimizerType::adamw || type == OptimizerType::adam_l2;
-  return has_two ? 2 : type == OptimizerType::lion ? 1 : 0;  // sgd has none without momentum
-}
-
 ParameterBytes bytes_of(const TrainConfig& config) {
   const bool is_full = config.precision.dtype == Precision::fp32;
   const bool is_split = config.precision.master == MasterWeights::split16;
   // fp32 weights are their own masters. Split masters add 2 bytes to the 2 of the weights.
   const double master = is_full ? 0 : is_split ? 2 : 4;
-  return {.weights = is_full ? 4.0 : 2.0, .states = master + 4 * moments_of(config.optimizer.type)};
+  const double moments = facts_of(config.optimizer.type).two_moments ? 2 : 1;
+  return {.weights = is_full ? 4.0 : 2.0, .states = master + 4 * moments};
 }
 
 Tier tier_of(OffloadDevice device) {
