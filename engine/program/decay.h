@@ -9,8 +9,7 @@
 namespace ds {
 
 /// Returns the model without weight decay for the tensors that `no_decay` lists: "norms", "biases"
-/// (names ending in ".bias", also of
-/// norms), and patterns of tensor names as in fnmatch(3). Pure.
+/// (names ending in ".bias", also of norms), and patterns of tensor names as in fnmatch(3). Pure.
 /// Errors: Error{config}: a pattern that matches no tensor.
 Program without_decay(Program model, const std::vector<std::string>& no_decay);
 
