@@ -18,7 +18,7 @@ class Forward : public AttentionHead {
     for (std::int64_t i = 0; i < s_.blocks(); ++i) {
       const std::int64_t count = s_.rows_of(i), first = i * kAttentionBlock;
       for (std::int64_t j = 0; j <= last_keys(i); ++j) {
-        by_time(q_rows, i, w_.k_by_time, j, w_.scores + j * kAttentionBlock * kPanel);
+        by_time(q_rows, first, count, w_.k_by_time, j, w_.scores + j * kAttentionBlock * kPanel);
       }
       const std::int64_t seen = s_.even(seen_by(i));
       s_.pack.attention_softmax({.in = w_.scores,
@@ -33,11 +33,14 @@ class Forward : public AttentionHead {
                                  .out = w_.p,
                                  .lse = lse + first,
                                  .dropout = drops_ ? &dropout_ : nullptr,
-                                 .group = group(i, 0),
+                                 .group = group(first, 0),
                                  .groups_per_row = s_.blocks()});
       void* to = at(a.out.data, s_.type, ((b * s_.time + first) * s_.heads + h) * s_.depth);
-      by_depth(w_.p, count, seen, w_.v_by_depth, 0,
-               [&](std::int64_t d) { store_panel(w_.tile, count, d, to, s_.heads * s_.depth); });
+      for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
+        product({s_.operand, count, seen})
+            .run(w_.p, panel_by_depth(w_.v_by_depth, d, 0), w_.tile, w_.onednn, thread_);
+        store_panel(w_.tile, count, d, to, s_.heads * s_.depth);
+      }
     }
   }
 };

@@ -3,13 +3,29 @@
 
 namespace ds::cpu {
 
-void prepare_attention(const Context& c, const AttentionSizes& s) {
+void prepare_attention(const Context& c, const AttentionSizes& s, bool backward) {
+  const std::int64_t depth = s.even(s.depth);
   for (std::int64_t i = 0; i < s.blocks(); ++i) {
-    c.products.prepare(s.operand, s.rows_of(i), s.even(s.depth));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(i * kAttentionBlock + s.rows_of(i)));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(s.time - i * kAttentionBlock));
+    const std::int64_t rows = s.rows_of(i), first = i * kAttentionBlock;
+    if (!backward) {
+      c.products.prepare({s.operand, rows, depth});
+      c.products.prepare({s.operand, rows, s.even(first + rows)});
+      c.products.prepare({s.operand, rows, s.even(s.time)});
+      continue;
+    }
+    for (const std::int64_t queries : {kQueries, (s.time - first) % kQueries}) {
+      if (queries == 0 || queries > s.time - first) continue;
+      c.products.prepare({s.operand, queries, depth});
+      for (const bool add : {false, true}) {
+        for (const std::int64_t keys : {s.rows_of(0), s.rows_of(s.blocks() - 1)}) {
+          c.products.prepare({s.operand, queries, s.even(keys), add});
+        }
+      }
+    }
+    for (const bool add : {false, true}) {
+      c.products.prepare({s.operand, s.depth, s.even(rows), add});
+    }
   }
-  c.products.prepare(s.operand, s.rows_of(0), s.even(s.time));
 }
 
 AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::int64_t kv_heads) {

@@ -8,6 +8,8 @@
 namespace ds::cpu {
 
 inline constexpr std::int64_t kAttentionBlock = kPanel;  // query rows and key columns of one block
+// Queries that the backward pass processes at once. Its tiles stay in the second-level cache.
+inline constexpr std::int64_t kQueries = 4 * kAttentionBlock;
 
 struct AttentionSizes {
   std::int64_t batch, heads, groups, time, depth;  // groups: heads of keys and of values
@@ -46,6 +48,10 @@ struct AttentionSizes {
     return round_up(even(time), pack.k_multiple) * kPanel * pack.element_bytes;
   }
   [[nodiscard]] std::int64_t by_depth_bytes() const { return depth_panels() * depth_panel_bytes(); }
+  /// Block of 64 rows of (time, depth), transposed.
+  [[nodiscard]] std::int64_t transposed_bytes() const {
+    return depth * even(kAttentionBlock) * pack.element_bytes;
+  }
   [[nodiscard]] std::int64_t rows_bytes() const { return time * even(depth) * pack.element_bytes; }
   /// Returns whether oneDNN can read rows from memory without a copy.
   [[nodiscard]] bool direct() const {
@@ -53,46 +59,45 @@ struct AttentionSizes {
   }
 };
 
-/// Scratch of one thread. `backward` also allocates what only the backward pass needs.
+/// Scratch of one thread, for one (sequence, head).
 struct AttentionPieces {
-  std::byte *onednn, *q_rows, *k_rows, *v_rows, *dout_rows;
-  std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
-  std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
-  std::byte *p, *ds;
-  float *scores, *dp, *factors, *tile, *delta;
-  float *dk, *dv;    // sums over the query heads of a group, (depth panel, T, kPanel)
-  float* bias_back;  // a head's bias in reversed order (last distance first)
+  std::byte *onednn, *q_rows, *dout_rows;
+  std::byte *q_transposed, *dout_transposed;  // blocks of 64 queries, transposed
+  std::byte *k_by_time, *v_by_time, *k_by_depth, *v_by_depth;
+  std::byte *p, *ds;   // forward: p of a block of queries; backward: panels of kQueries rows
+  std::byte* ds_rows;  // (kQueries, 64 keys)
+  float *scores, *dp, *tile, *delta;
+  float* dq;       // (depth panel, T, kPanel)
+  float *dk, *dv;  // transposed blocks of 64 keys, (depth, kPanel): of all keys where query heads
+                   // share them
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {
       return scratch.take<std::byte>(wanted ? n : 0);
     };
-    const bool copies = !s.direct();
     onednn = bytes(true, kOneDnnScratchBytes);
-    q_rows = bytes(copies, s.rows_bytes());
-    k_rows = bytes(copies && backward, s.rows_bytes());
-    v_rows = bytes(copies && backward, s.rows_bytes());
+    q_rows = bytes(!s.direct(), s.rows_bytes());
     dout_rows = bytes(backward, s.rows_bytes());
+    q_transposed = bytes(backward, s.blocks() * s.transposed_bytes());
+    dout_transposed = bytes(backward, s.blocks() * s.transposed_bytes());
     k_by_time = bytes(true, s.by_time_bytes());
-    q_by_time = bytes(backward, s.by_time_bytes());
     v_by_time = bytes(backward, s.by_time_bytes());
-    dout_by_time = bytes(backward, s.by_time_bytes());
-    v_by_depth = bytes(!backward, s.by_depth_bytes());
-    q_by_depth = bytes(backward, s.by_depth_bytes());
     k_by_depth = bytes(backward, s.by_depth_bytes());
-    dout_by_depth = bytes(backward, s.by_depth_bytes());
-    const std::int64_t operand_rows = kAttentionBlock * s.even(s.time) * s.pack.element_bytes;
-    p = bytes(true, operand_rows);
-    ds = bytes(backward, operand_rows);
-    scores = scratch.take<float>(kAttentionBlock * kPanel * (backward ? 1 : s.blocks()));
-    dp = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
-    factors = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
-    tile = scratch.take<float>(kAttentionBlock * kPanel);
+    v_by_depth = bytes(!backward, s.by_depth_bytes());
+    const std::int64_t rows_at_once =
+        backward ? std::min(kQueries, round_up(s.time, kAttentionBlock)) : kAttentionBlock;
+    const std::int64_t operand = rows_at_once * kPanel * s.pack.element_bytes;
+    p = bytes(true, backward ? operand : kAttentionBlock * s.even(s.time) * s.pack.element_bytes);
+    ds = bytes(backward, operand);
+    ds_rows = bytes(backward, operand);
+    scores = scratch.take<float>(rows_at_once * kPanel * (backward ? 1 : s.blocks()));
+    dp = scratch.take<float>(backward ? rows_at_once * kPanel : 0);
+    tile = scratch.take<float>(backward ? 0 : kAttentionBlock * kPanel);
     delta = scratch.take<float>(backward ? s.time : 0);
-    const bool sums = backward && s.groups != s.heads;
-    dk = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
-    dv = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
-    bias_back = scratch.take<float>(backward ? 2 * s.time : 0);
+    dq = scratch.take<float>(backward ? s.depth_panels() * s.time * kPanel : 0);
+    const std::int64_t sums = (s.groups == s.heads ? 1 : s.blocks()) * s.depth * kPanel;
+    dk = scratch.take<float>(backward ? sums : 0);
+    dv = scratch.take<float>(backward ? sums : 0);
   }
 };
 

@@ -76,15 +76,6 @@ struct SoftmaxRows {
   std::int64_t groups_per_row = 0;
 };
 
-/// Computes dropout factors of probabilities, 0 or 1 / (1 - rate), for 64 keys and some queries.
-struct DropoutTile {
-  const DropoutKey* key;
-  std::uint64_t group;  // of query 0 and these keys; each query adds `groups_per_query`
-  std::int64_t groups_per_query, queries;
-  bool by_column;  // false: out (queries, kPanel keys); true: out (64 keys, kPanel queries)
-  float* out;      // kPanel rows of kPanel, all of which may be overwritten
-};
-
 /// An OptimizerRule without std::variant: code of std that is compiled for one instruction set must
 /// not be shared with others.
 struct UpdateRow {
@@ -104,6 +95,9 @@ struct UpdateRange {
 struct ActKernels {
   void (*store_tile)(const float* tile, std::int64_t rows, std::int64_t columns,
                      const TileOutput& to);
+  /// out[c * stride + r] = tile[r * kPanel + c].
+  void (*store_transposed)(const float* tile, std::int64_t rows, std::int64_t columns, void* out,
+                           std::int64_t stride);
   void (*embed_row)(const void* token_row, const void* position_row, void* out, std::int64_t n);
   void (*layer_norm)(const LayerNormRows& a, std::int64_t row, std::int64_t rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
@@ -142,23 +136,23 @@ struct ActKernels {
   void (*update)(const UpdateRow& row, const UpdateRange& range);
 };
 
-/// Backward of the softmax in tiles of 64 columns: p = e^(s * scale - lse),
-/// ds = p * (dp - delta) * scale. With dropout factors f: ds = p * (f * dp - delta) * scale, and
-/// then p *= f.
+/// Backward of the softmax for some queries and the keys of one panel: p = e^(s * scale + bias -
+/// lse), ds = p * (dp - delta) * scale. With dropout factors f: ds = p * (f * dp - delta) * scale,
+/// and then p *= f.
 struct SoftmaxBackwardTile {
   const float *scores, *dp;  // (rows, kPanel)
-  const float* factors;      // (rows, kPanel) dropout factors, or null
-  const float *lse, *delta;  // per row, or per column when `by_column`
-  void *p, *ds;              // point at the tile's first element; p may be null
-  std::int64_t stride;       // row stride of p and ds
-  std::int64_t rows, columns;
-  std::int64_t
-      diagonal;  // row r sees column c if c <= r + diagonal (by_column: if r <= c + diagonal)
+  const float *lse, *delta;  // per row
+  void* ds;                  // ds as rows of A: (rows, columns) with `stride`
+  void *p_panel, *ds_panel;  // p and ds as panels of B: k are the rows, padded to k_multiple
+  std::int64_t stride, rows, columns;
+  std::int64_t diagonal;  // row r sees column c if c <= r + diagonal
   float scale;
-  bool by_column;
-  std::int64_t keys = INT64_MAX;  // valid keys of this tile: columns, or rows when `by_column`
-  const float* bias = nullptr;    // row 0's bias, added to s * scale; row r's starts r before it
-  float* dbias = nullptr;         // += p (dp - delta), if there is a bias; not when `by_column`
+  std::int64_t keys;            // valid columns, at most `columns`
+  const float* bias = nullptr;  // row 0's bias, added to s * scale; row r's starts r before it
+  float* dbias = nullptr;       // += p (dp - delta), if there is a bias
+  const DropoutKey* dropout = nullptr;  // as in SoftmaxRows
+  std::uint64_t group = 0;
+  std::int64_t groups_per_row = 0;
 };
 
 /// Packing of product operands. `from` has the type in memory, `to` the type that oneDNN reads.
@@ -180,7 +174,7 @@ struct PackKernels {
   /// denominator (0 for a row without valid columns). Scores are panels: row r of panel p is at
   /// in + p * in_stride + r * kPanel; SoftmaxRows defines its valid columns. `in` is overwritten.
   void (*attention_softmax)(const SoftmaxRows& a);
-  /// Computes one tile of the softmax gradient.
+  /// Computes p and ds of some queries and one panel of keys.
   void (*softmax_backward)(const SoftmaxBackwardTile& a);
 };
 
@@ -200,7 +194,6 @@ struct VectorKernels {
   /// out = the sum over parts of in[part * n + i], in order; `accumulate` adds it to out.
   void (*sum_parts)(const float* in, std::int64_t parts, std::int64_t n, std::int64_t first,
                     std::int64_t count, float* out, bool accumulate);
-  void (*dropout_tile)(const DropoutTile& a);
   void (*add_f32)(const float* a, const float* b, float* out, std::int64_t n);
 };
 

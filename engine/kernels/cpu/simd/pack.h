@@ -122,52 +122,64 @@ struct Packer {
   }
 
   static void softmax_backward(const cpu::SoftmaxBackwardTile& a) {
-    alignas(64) float index[16];
-    for (int i = 0; i < 16; ++i) index[i] = static_cast<float>(i);
-    for (int64_t r = 0; r < a.rows; ++r) {
-      To* p_row = a.p == nullptr ? nullptr : static_cast<To*>(a.p) + r * a.stride;
-      To* ds_row = static_cast<To*>(a.ds) + r * a.stride;
-      for (int64_t c = 0; c < a.columns; c += 16) {
-        const int n = static_cast<int>(a.columns - c < 16 ? a.columns - c : 16);
-        const F32 s = load(a.scores + r * cpu::kPanel + c);
-        const F32 lse = a.by_column ? load(a.lse + c, n) : broadcast(a.lse[r]);
-        const F32 delta = a.by_column ? load(a.delta + c, n) : broadcast(a.delta[r]);
-        const F32 shift = a.bias == nullptr ? broadcast(0.0F) - lse : load(a.bias - r + c, n) - lse;
-        F32 p = exp(fma(s, broadcast(a.scale), shift));
-        const F32 column = load(index) + broadcast(static_cast<float>(c));
-        const float border = static_cast<float>(a.by_column ? r - a.diagonal : r + a.diagonal);
-        p = a.by_column ? select_less(column, broadcast(border), broadcast(0.0F), p)
-                        : select_less(broadcast(border), column, broadcast(0.0F), p);
-        p = keep_keys(a, column, r, p);
-        F32 dp = load(a.dp + r * cpu::kPanel + c);
-        F32 kept = p;
-        if (a.factors != nullptr) {
-          const F32 factor = load(a.factors + r * cpu::kPanel + c);
-          dp = dp * factor;
-          kept = p * factor;
+    const int64_t padded = (a.rows + kMultiple - 1) / kMultiple * kMultiple;
+    auto* p_panel = static_cast<std::uint32_t*>(a.p_panel);
+    auto* ds_panel = static_cast<std::uint32_t*>(a.ds_panel);
+    for (int64_t r = 0; r < padded; r += kStep, p_panel += cpu::kPanel, ds_panel += cpu::kPanel) {
+      U32 drops[kStep][4] = {};
+      for (int64_t i = 0; a.dropout != nullptr && i < kStep; ++i) {
+        dropout_words(*a.dropout, a.group + static_cast<std::uint64_t>((r + i) * a.groups_per_row),
+                      drops[i]);
+      }
+      for (int64_t c = 0; c < cpu::kPanel; c += 16) {
+        F32 p[kStep], ds[kStep];
+        for (int64_t i = 0; i < kStep; ++i) {
+          p[i] = ds[i] = broadcast(0.0F);
+          if (r + i < a.rows) softmax_gradient(a, r + i, c, drops[i][c / 16], p[i], ds[i]);
         }
-        const F32 change = p * (dp - delta), ds = change * broadcast(a.scale);
-        if (a.dbias != nullptr) {
-          float* to = a.dbias - r + c;
-          store(to, load(to, n) + change, n);
-        }
-        if (n == 16) {
-          if (p_row != nullptr) store(p_row + c, kept);
-          store(ds_row + c, ds);
-        } else {
-          if (p_row != nullptr) store(p_row + c, kept, n);
-          store(ds_row + c, ds, n);
-        }
+        store(p_panel + c, lane_of(p));
+        store(ds_panel + c, lane_of(ds));
       }
     }
   }
 
-  /// Returns p, or 0 where the key is masked.
-  static DS_LANES_INLINE F32 keep_keys(const cpu::SoftmaxBackwardTile& a, F32 column, int64_t r,
-                                       F32 p) {
-    if (a.keys >= cpu::kPanel) return p;
-    if (a.by_column) return r < a.keys ? p : broadcast(0.0F);
-    return select_less(column, broadcast(static_cast<float>(a.keys)), p, broadcast(0.0F));
+  /// Returns lanes of a panel: one value of k, or two.
+  static DS_LANES_INLINE U32 lane_of(const F32 (&x)[kStep]) {
+    if constexpr (kPairs) {
+      return round_to_bf16(x[0]) | shift_left<16>(round_to_bf16(x[1]));
+    } else {
+      return bits_of(x[0]);
+    }
+  }
+
+  /// Computes p and ds of sixteen columns of row r, and stores ds as a row.
+  static DS_LANES_INLINE void softmax_gradient(const cpu::SoftmaxBackwardTile& a, int64_t r,
+                                               int64_t c, U32 drops, F32& p, F32& ds) {
+    if (c >= a.columns) return;
+    const int n = static_cast<int>(a.columns - c < 16 ? a.columns - c : 16);
+    const F32 lse = broadcast(a.lse[r]);
+    const F32 shift = a.bias == nullptr ? broadcast(0.0F) - lse : load(a.bias - r + c, n) - lse;
+    p = exp(fma(load(a.scores + r * cpu::kPanel + c), broadcast(a.scale), shift));
+    const int64_t seen = r + a.diagonal + 1 < a.keys ? r + a.diagonal + 1 : a.keys;
+    if (seen < c + 16) {
+      p = Rows<To>::select_first(p, broadcast(0.0F), static_cast<int>(seen > c ? seen - c : 0));
+    }
+    F32 dp = load(a.dp + r * cpu::kPanel + c);
+    F32 kept = p;
+    if (a.dropout != nullptr) {
+      const F32 factor = drop(*a.dropout, drops, broadcast(1.0F));
+      dp = dp * factor;
+      kept = p * factor;
+    }
+    const F32 change = p * (dp - broadcast(a.delta[r]));
+    if (a.dbias != nullptr) {
+      float* to = a.dbias - r + c;
+      store(to, load(to, n) + change, n);
+    }
+    p = kept;
+    ds = change * broadcast(a.scale);
+    To* row = static_cast<To*>(a.ds) + r * a.stride + c;
+    n == 16 ? store(row, ds) : store(row, ds, n);
   }
 
   static constexpr cpu::PackKernels table() {

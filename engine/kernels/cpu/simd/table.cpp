@@ -33,7 +33,6 @@ const cpu::VectorKernels& vector_kernels() {
       .normal_block = normal_block,
       .add_tile = add_tile,
       .sum_parts = sum_parts,
-      .dropout_tile = dropout_tile,
       .add_f32 = [](const float* a, const float* b, float* out, int64_t n) {
         Rows<float>::add(a, b, out, n);
       }};
