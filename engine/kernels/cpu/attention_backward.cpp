@@ -42,7 +42,7 @@ class Backward : public AttentionHead {
       store_keys(sum(w_.dv, j), j, gradient(a, b, s_.heads + s_.groups + g, j));
     }
     for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
-      store_panel(w_.dq + d * s_.time * kPanel, s_.time, d, gradient(a, b, h, 0), s_.row());
+      store_panel(w_.out + d * s_.time * kPanel, s_.time, d, gradient(a, b, h, 0), s_.row());
     }
   }
 
@@ -78,7 +78,7 @@ class Backward : public AttentionHead {
   /// Computes dk and dv of block j, and adds its part to dq. `add`: adds to dk and dv of the
   /// group's earlier heads.
   void key_block(std::int64_t j, bool add) {
-    const std::int64_t first = first_queries(j) * kAttentionBlock;
+    const std::int64_t first = first_query(j);
     for (std::int64_t row = first; row < s_.time; row += kQueries) {
       const std::int64_t count = std::min(kQueries, s_.time - row);
       by_time(q_rows_, row, count, w_.k_by_time, j, w_.scores);
@@ -94,35 +94,23 @@ class Backward : public AttentionHead {
   }
 
   void softmax_gradient(std::int64_t j, std::int64_t row, std::int64_t count) {
-    const std::int64_t key = j * kAttentionBlock, columns = s_.rows_of(j);
-    const std::int64_t distance = s_.time - 1 - row + key, stride = s_.even(columns);
-    s_.pack.softmax_backward({.scores = w_.scores,
-                              .dp = w_.dp,
-                              .lse = lse_ + row,
-                              .delta = w_.delta + row,
-                              .ds = w_.ds_rows,
-                              .p_panel = w_.p,
-                              .ds_panel = w_.ds,
-                              .stride = stride,
-                              .rows = count,
-                              .columns = columns,
-                              .diagonal = causal_ ? row - key : kPanel,
-                              .scale = scale_,
-                              .keys = std::min(keys_ - key, columns),
-                              .bias = bias_ ? bias_ + distance : nullptr,
-                              .dbias = dbias_ ? dbias_ + distance : nullptr,
-                              .dropout = drops_ ? &dropout_ : nullptr,
-                              .group = group(row, j),
-                              .groups_per_row = s_.blocks()});
-    clear_padding(w_.ds_rows, count, columns, stride);
+    const AttentionTile scores = tile(j, row, count);
+    s_.pack.softmax_backward(scores, {.dp = w_.dp,
+                                      .lse = lse_ + row,
+                                      .delta = w_.delta + row,
+                                      .ds = w_.rows,
+                                      .p_panel = w_.p,
+                                      .ds_panel = w_.ds,
+                                      .dbias = dbias_ ? dbias_ + distance(j, row) : nullptr});
+    clear_padding(w_.rows, count, scores.columns, scores.stride);
   }
 
   /// dq of `count` queries += ds k, over the keys of block j. Every query sees block 0.
   void add_to_queries(std::int64_t j, std::int64_t row, std::int64_t count) {
     const TileProduct& product = this->product({s_.operand, count, s_.even(s_.rows_of(j)), j > 0});
     for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
-      product.run(w_.ds_rows, panel_by_depth(w_.k_by_depth, d, j * kAttentionBlock),
-                  w_.dq + (d * s_.time + row) * kPanel, w_.onednn, thread_);
+      product.run(w_.rows, panel_by_depth(w_.k_by_depth, d, j * kAttentionBlock),
+                  w_.out + (d * s_.time + row) * kPanel, w_.onednn, thread_);
     }
   }
 

@@ -4,28 +4,22 @@
 namespace ds::cpu {
 
 void prepare_attention(const Context& c, const AttentionSizes& s, bool backward) {
-  const std::int64_t depth = s.even(s.depth);
-  for (std::int64_t i = 0; i < s.blocks(); ++i) {
-    const std::int64_t rows = s.rows_of(i), first = i * kAttentionBlock;
-    if (!backward) {
-      c.products.prepare({s.operand, rows, depth});
-      c.products.prepare({s.operand, rows, s.even(first + rows)});
-      c.products.prepare({s.operand, rows, s.even(s.time)});
-      continue;
-    }
-    for (const std::int64_t queries : {kQueries, (s.time - first) % kQueries}) {
-      if (queries == 0 || queries > s.time - first) continue;
-      c.products.prepare({s.operand, queries, depth});
-      for (const bool add : {false, true}) {
-        for (const std::int64_t keys : {s.rows_of(0), s.rows_of(s.blocks() - 1)}) {
-          c.products.prepare({s.operand, queries, s.even(keys), add});
-        }
-      }
-    }
-    for (const bool add : {false, true}) {
-      c.products.prepare({s.operand, s.depth, s.even(rows), add});
+  const auto sums = [&](std::int64_t rows, std::int64_t k) {
+    for (const bool add : {false, true}) c.products.prepare({s.operand, rows, s.even(k), add});
+  };
+  const std::int64_t last = s.rows_of(s.blocks() - 1);
+  for (std::int64_t row = 0; row < s.time; row += kAttentionBlock) {
+    for (std::int64_t queries : {kQueries, (s.time - row) % kQueries, kQueries - row % kQueries}) {
+      queries = std::min(queries, s.time - row);
+      if (queries == 0) continue;
+      c.products.prepare({s.operand, queries, s.even(s.depth)});
+      sums(queries, s.rows_of(0));
+      sums(queries, last);
     }
   }
+  if (!backward) return;
+  sums(s.depth, s.rows_of(0));
+  sums(s.depth, last);
 }
 
 AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::int64_t kv_heads) {

@@ -26,10 +26,6 @@ class AttentionHead {
     dropout_ = dropout_key(draw, b);
     first_group_ = static_cast<std::uint64_t>(h * s_.time * s_.blocks());
   }
-  /// Returns the dropout group (64 elements) of a query and the keys of block j.
-  [[nodiscard]] std::uint64_t group(std::int64_t query, std::int64_t j) const {
-    return first_group_ + static_cast<std::uint64_t>(query * s_.blocks() + j);
-  }
   [[nodiscard]] std::byte* element(std::byte* data, std::int64_t index) const {
     return data + index * s_.pack.element_bytes;
   }
@@ -56,14 +52,29 @@ class AttentionHead {
     keys_ = a.lengths ? static_cast<const std::int32_t*>(a.lengths.data)[b] : s_.time;
     bias_ = a.bias ? static_cast<const float*>(a.bias.data) + h * (2 * s_.time - 1) : nullptr;
   }
-  /// Returns the last block of keys that queries of block i see.
-  [[nodiscard]] std::int64_t last_keys(std::int64_t i) const {
-    return causal_ ? i : s_.blocks() - 1;
+  /// Returns the first query that sees the keys of block j.
+  [[nodiscard]] std::int64_t first_query(std::int64_t j) const {
+    return causal_ ? j * kAttentionBlock : 0;
   }
-  [[nodiscard]] std::int64_t first_queries(std::int64_t j) const { return causal_ ? j : 0; }
-  /// Returns how many keys at least one query of block i sees.
-  [[nodiscard]] std::int64_t seen_by(std::int64_t i) const {
-    return causal_ ? i * kAttentionBlock + s_.rows_of(i) : s_.time;
+  /// Returns the tile of `count` queries from `row` on and the keys of block j, whose scores are in
+  /// w_.scores.
+  [[nodiscard]] AttentionTile tile(std::int64_t j, std::int64_t row, std::int64_t count) const {
+    const std::int64_t key = j * kAttentionBlock, columns = s_.rows_of(j);
+    return {.scores = w_.scores,
+            .rows = count,
+            .columns = columns,
+            .diagonal = causal_ ? row - key : kPanel,
+            .keys = std::min(keys_ - key, columns),
+            .scale = scale_,
+            .bias = bias_ ? bias_ + distance(j, row) : nullptr,
+            .dropout = drops_ ? &dropout_ : nullptr,
+            .group = first_group_ + static_cast<std::uint64_t>(row * s_.blocks() + j),
+            .groups_per_row = s_.blocks(),
+            .stride = s_.even(columns)};
+  }
+  /// Returns where biases of query `row` and the first key of block j begin.
+  [[nodiscard]] std::int64_t distance(std::int64_t j, std::int64_t row) const {
+    return s_.time - 1 - row + j * kAttentionBlock;
   }
 
   const std::byte* rows(const void* from, std::int64_t stride, std::byte* copy) {

@@ -8,7 +8,7 @@
 namespace ds::cpu {
 
 inline constexpr std::int64_t kAttentionBlock = kPanel;  // query rows and key columns of one block
-// Queries that the backward pass processes at once. Its tiles stay in the second-level cache.
+// Queries of one tile, at most. The tiles of a pass stay in the second-level cache.
 inline constexpr std::int64_t kQueries = 4 * kAttentionBlock;
 
 struct AttentionSizes {
@@ -34,6 +34,10 @@ struct AttentionSizes {
   /// Returns the elements of a row of dqkv.
   [[nodiscard]] std::int64_t row() const { return (heads + 2 * groups) * depth; }
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kAttentionBlock); }
+  /// Returns how many queries are processed at once.
+  [[nodiscard]] std::int64_t queries() const {
+    return std::min(kQueries, round_up(time, kAttentionBlock));
+  }
   [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
     return std::min(kAttentionBlock, time - block * kAttentionBlock);
   }
@@ -62,18 +66,23 @@ struct AttentionSizes {
 /// Scratch of one thread, for one (sequence, head).
 struct AttentionPieces {
   std::byte *onednn, *q_rows, *dout_rows;
-  std::byte *q_transposed, *dout_transposed;  // blocks of 64 queries, transposed
+  std::byte *q_transposed, *dout_transposed;  // blocks of 64 queries
   std::byte *k_by_time, *v_by_time, *k_by_depth, *v_by_depth;
-  std::byte *p, *ds;   // forward: p of a block of queries; backward: panels of kQueries rows
-  std::byte* ds_rows;  // (kQueries, 64 keys)
-  float *scores, *dp, *tile, *delta;
-  float* dq;       // (depth panel, T, kPanel)
+  std::byte* rows;     // p (forward) or ds (backward) of (kQueries, 64 keys)
+  std::byte *p, *ds;   // the same as panels of kQueries rows
+  float *scores, *dp;  // (kQueries, kPanel)
+  float* out;  // forward: (depth panel, kQueries, kPanel); backward: dq, (depth panel, T, kPanel)
+  float *top, *total, *rescale;  // of kQueries
+  float* delta;                  // of all queries
   float *dk, *dv;  // transposed blocks of 64 keys, (depth, kPanel): of all keys where query heads
                    // share them
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {
       return scratch.take<std::byte>(wanted ? n : 0);
+    };
+    const auto floats = [&](bool wanted, std::int64_t n) {
+      return scratch.take<float>(wanted ? n : 0);
     };
     onednn = bytes(true, kOneDnnScratchBytes);
     q_rows = bytes(!s.direct(), s.rows_bytes());
@@ -84,20 +93,20 @@ struct AttentionPieces {
     v_by_time = bytes(backward, s.by_time_bytes());
     k_by_depth = bytes(backward, s.by_depth_bytes());
     v_by_depth = bytes(!backward, s.by_depth_bytes());
-    const std::int64_t rows_at_once =
-        backward ? std::min(kQueries, round_up(s.time, kAttentionBlock)) : kAttentionBlock;
-    const std::int64_t operand = rows_at_once * kPanel * s.pack.element_bytes;
-    p = bytes(true, backward ? operand : kAttentionBlock * s.even(s.time) * s.pack.element_bytes);
-    ds = bytes(backward, operand);
-    ds_rows = bytes(backward, operand);
-    scores = scratch.take<float>(rows_at_once * kPanel * (backward ? 1 : s.blocks()));
-    dp = scratch.take<float>(backward ? rows_at_once * kPanel : 0);
-    tile = scratch.take<float>(backward ? 0 : kAttentionBlock * kPanel);
-    delta = scratch.take<float>(backward ? s.time : 0);
-    dq = scratch.take<float>(backward ? s.depth_panels() * s.time * kPanel : 0);
+    const std::int64_t queries = s.queries(), tile = queries * kPanel;
+    rows = bytes(true, tile * s.pack.element_bytes);
+    p = bytes(backward, tile * s.pack.element_bytes);
+    ds = bytes(backward, tile * s.pack.element_bytes);
+    scores = floats(true, tile);
+    dp = floats(backward, tile);
+    out = floats(true, s.depth_panels() * (backward ? s.time : queries) * kPanel);
+    top = floats(!backward, queries);
+    total = floats(!backward, queries);
+    rescale = floats(!backward, queries);
+    delta = floats(backward, s.time);
     const std::int64_t sums = (s.groups == s.heads ? 1 : s.blocks()) * s.depth * kPanel;
-    dk = scratch.take<float>(backward ? sums : 0);
-    dv = scratch.take<float>(backward ? sums : 0);
+    dk = floats(backward, sums);
+    dv = floats(backward, sums);
   }
 };
 

@@ -121,21 +121,19 @@ struct Packer {
     }
   }
 
-  static void softmax_backward(const cpu::SoftmaxBackwardTile& a) {
-    const int64_t padded = (a.rows + kMultiple - 1) / kMultiple * kMultiple;
+  static void softmax_backward(const cpu::AttentionTile& tile, const cpu::SoftmaxGradient& a) {
+    const int64_t padded = (tile.rows + kMultiple - 1) / kMultiple * kMultiple;
     auto* p_panel = static_cast<std::uint32_t*>(a.p_panel);
     auto* ds_panel = static_cast<std::uint32_t*>(a.ds_panel);
     for (int64_t r = 0; r < padded; r += kStep, p_panel += cpu::kPanel, ds_panel += cpu::kPanel) {
-      U32 drops[kStep][4] = {};
-      for (int64_t i = 0; a.dropout != nullptr && i < kStep; ++i) {
-        dropout_words(*a.dropout, a.group + static_cast<std::uint64_t>((r + i) * a.groups_per_row),
-                      drops[i]);
-      }
+      U32 words[kStep][4] = {};
+      for (int64_t i = 0; i < kStep; ++i) dropout_words(tile, r + i, words[i]);
       for (int64_t c = 0; c < cpu::kPanel; c += 16) {
         F32 p[kStep], ds[kStep];
         for (int64_t i = 0; i < kStep; ++i) {
           p[i] = ds[i] = broadcast(0.0F);
-          if (r + i < a.rows) softmax_gradient(a, r + i, c, drops[i][c / 16], p[i], ds[i]);
+          if (r + i >= tile.rows || c >= tile.columns) continue;
+          softmax_gradient(tile, a, r + i, c, words[i][c / 16], p[i], ds[i]);
         }
         store(p_panel + c, lane_of(p));
         store(ds_panel + c, lane_of(ds));
@@ -153,32 +151,27 @@ struct Packer {
   }
 
   /// Computes p and ds of sixteen columns of row r, and stores ds as a row.
-  static DS_LANES_INLINE void softmax_gradient(const cpu::SoftmaxBackwardTile& a, int64_t r,
-                                               int64_t c, U32 drops, F32& p, F32& ds) {
-    if (c >= a.columns) return;
-    const int n = static_cast<int>(a.columns - c < 16 ? a.columns - c : 16);
-    const F32 lse = broadcast(a.lse[r]);
-    const F32 shift = a.bias == nullptr ? broadcast(0.0F) - lse : load(a.bias - r + c, n) - lse;
-    p = exp(fma(load(a.scores + r * cpu::kPanel + c), broadcast(a.scale), shift));
-    const int64_t seen = r + a.diagonal + 1 < a.keys ? r + a.diagonal + 1 : a.keys;
-    if (seen < c + 16) {
-      p = Rows<To>::select_first(p, broadcast(0.0F), static_cast<int>(seen > c ? seen - c : 0));
-    }
+  static DS_LANES_INLINE void softmax_gradient(const cpu::AttentionTile& tile,
+                                               const cpu::SoftmaxGradient& a, int64_t r, int64_t c,
+                                               U32 words, F32& p, F32& ds) {
+    const int64_t seen = seen_columns(tile, r);
+    const int n = lanes_at(tile.columns, c);
+    F32 all = exp(logits_at(tile, r, c, broadcast(0.0F) - broadcast(a.lse[r])));
+    if (seen < c + 16) all = Rows<To>::select_first(all, broadcast(0.0F), lanes_at(seen, c));
     F32 dp = load(a.dp + r * cpu::kPanel + c);
-    F32 kept = p;
-    if (a.dropout != nullptr) {
-      const F32 factor = drop(*a.dropout, drops, broadcast(1.0F));
+    p = all;
+    if (tile.dropout != nullptr) {
+      const F32 factor = drop(*tile.dropout, words, broadcast(1.0F));
       dp = dp * factor;
-      kept = p * factor;
+      p = all * factor;
     }
-    const F32 change = p * (dp - broadcast(a.delta[r]));
+    const F32 change = all * (dp - broadcast(a.delta[r]));
     if (a.dbias != nullptr) {
       float* to = a.dbias - r + c;
       store(to, load(to, n) + change, n);
     }
-    p = kept;
-    ds = change * broadcast(a.scale);
-    To* row = static_cast<To*>(a.ds) + r * a.stride + c;
+    ds = change * broadcast(tile.scale);
+    To* row = static_cast<To*>(a.ds) + r * tile.stride + c;
     n == 16 ? store(row, ds) : store(row, ds, n);
   }
 
@@ -189,7 +182,7 @@ struct Packer {
             .panel_of_transposed = panel_of_transposed,
             .transpose = transpose_operand,
             .copy = copy,
-            .attention_softmax = Softmax<To>::rows,
+            .softmax = Softmax<To>::rows,
             .softmax_backward = softmax_backward};
   }
 };
