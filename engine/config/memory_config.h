@@ -13,7 +13,7 @@ inline constexpr std::int64_t kAuto = -1;
 /// How a group is divided among ranks; tensor: every tensor of a group belongs to one rank.
 enum class ShardLayout : std::uint8_t { flat, tensor };
 
-/// Counts are elements, as in DeepSpeed. Buckets are made of whole groups.
+/// Counts are elements, as in DeepSpeed. The smaller bucket cuts groups for all collectives.
 struct ZeroConfig {
   std::int64_t stage = 0;
   std::int64_t gather_bucket = 500'000'000;  // or kAuto

@@ -1,8 +1,6 @@
 // traffic_of(): what each op that moves bytes moves.
 #include "engine/plan/traffic.h"
 
-#include "engine/program/slices.h"
-
 namespace ds {
 namespace {
 
@@ -44,9 +42,10 @@ class Count {
     (on_my_node(from) ? traffic_.received_in_node : traffic_.received_from_nodes) += bytes;
   }
 
-  /// Returns the bytes of the part of `rank`'s slice that moves.
-  static std::int64_t slice(const CommAttrs& comm, int rank, DType dtype) {
-    return piece_of(comm, static_cast<std::size_t>(rank)).elements() * size_of(dtype);
+  /// Returns the bytes of the rank's piece.
+  static std::int64_t piece(const CommAttrs& comm, int rank, DType dtype) {
+    const auto r = static_cast<std::size_t>(rank);
+    return (comm.cuts[r + 1] - comm.cuts[r]) * size_of(dtype);
   }
 
   void exchange(const Op& op) {
@@ -55,9 +54,9 @@ class Count {
     for (int rank = 0; rank < spec_.world_size; ++rank) {
       if (rank == spec_.rank) continue;
       if (comm.contributes[static_cast<std::size_t>(spec_.rank)])
-        send(rank, slice(comm, rank, dtype));
+        send(rank, piece(comm, rank, dtype));
       if (comm.contributes[static_cast<std::size_t>(rank)])
-        receive(rank, slice(comm, spec_.rank, dtype));
+        receive(rank, piece(comm, spec_.rank, dtype));
     }
   }
 
@@ -66,8 +65,8 @@ class Count {
     const DType dtype = step_.value(op.out.front()).dtype;
     for (int rank = 0; rank < spec_.world_size; ++rank) {
       if (rank == spec_.rank) continue;
-      send(rank, slice(comm, spec_.rank, dtype));
-      receive(rank, slice(comm, rank, dtype));
+      send(rank, piece(comm, spec_.rank, dtype));
+      receive(rank, piece(comm, rank, dtype));
     }
   }
 

@@ -173,17 +173,13 @@ class GatherPass {
 
   void gather(const Stretch& stretch, std::vector<Op>& ops) {
     const ParamGroup& group = program_.groups[static_cast<std::size_t>(stretch.g)];
-    const std::vector<std::int64_t> cuts = cuts_of(group, spec_);
-    for (const BucketRange& bucket : buckets_of(cuts, spec_.gather_bucket)) {
-      ops.push_back(
-          {.attrs =
-               ops::AllGather{
-                   {.cuts = cuts, .contributes = {}, .from = bucket.from, .length = bucket.length}},
-           .path = "gather." + group.name,
-           .in = {group.slice},
-           .out = {stretch.flat},
-           .group = stretch.g,
-           .stream = spec_.overlap ? StreamId::gather : StreamId::compute});
+    for (CommAttrs& bucket : comms_of(group, spec_)) {
+      ops.push_back({.attrs = ops::AllGather{std::move(bucket)},
+                     .path = "gather." + group.name,
+                     .in = {group.slice},
+                     .out = {stretch.flat},
+                     .group = stretch.g,
+                     .stream = spec_.overlap ? StreamId::gather : StreamId::compute});
     }
   }
 
@@ -201,12 +197,10 @@ class GatherPass {
 }  // namespace
 
 ValueId add_weight_slice(Program& program, const ParamGroup& group, const ShardSpec& spec) {
-  const std::vector<std::int64_t> cuts = cuts_of(group, spec);
-  const auto rank = static_cast<std::size_t>(spec.rank);
   return program.add_value({.name = group.name + ".weights.slice",
                             .kind = ValueKind::parameter,
                             .dtype = program.value(group.weights).dtype,
-                            .shape = {cuts[rank + 1] - cuts[rank]},
+                            .shape = {slice_elements(owned_by(group, spec, spec.rank))},
                             .persistent = true});
 }
 

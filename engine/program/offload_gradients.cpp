@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
 
@@ -42,20 +43,23 @@ class GradientPass {
   }
 
   [[nodiscard]] bool is_slice(ValueId id, int g) const {
-    if (id == kNoValue || g < 0) return false;
+    if (g < 0) return false;
     const Value& value = program_.value(id);
     const ParamGroup& group = program_.groups[static_cast<std::size_t>(g)];
     return value.kind == ValueKind::gradient && value.base == kNoValue && !value.persistent &&
-           value.micro < 0 && value.shape == Shape{group.state_elements} &&
-           group.state_elements < group.elements;
+           value.micro < 0 && value.shape == Shape{slice_elements(group.own)} &&
+           slice_elements(group.own) < group.elements;
   }
 
   std::map<ValueId, std::vector<std::size_t>> uses_of_slices() {
     std::map<ValueId, std::vector<std::size_t>> uses;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      std::set<ValueId> ids(op.in.begin(), op.in.end());
-      ids.insert(op.out.begin(), op.out.end());
+      std::set<ValueId> ids;
+      for (const std::vector<ValueId>& operands : {op.in, op.out}) {
+        for (const ValueId id : operands)
+          if (id != kNoValue) ids.insert(home_of(program_, id).base);
+      }
       for (const ValueId id : ids) {
         if (!is_slice(id, op.group)) continue;
         uses[id].push_back(i);
@@ -65,12 +69,13 @@ class GradientPass {
     return uses;
   }
 
-  /// The optimizer's use is its own cluster, however near it is.
+  /// The optimizer's uses are their own cluster, however near they are.
   [[nodiscard]] std::vector<Cluster> clusters_of(const std::vector<std::size_t>& uses) const {
     std::vector<Cluster> clusters;
     for (const std::size_t use : uses) {
       const bool is_update = is<ops::Update>(ops_[use]);
-      if (clusters.empty() || is_update || use - clusters.back().last > kFar) {
+      if (clusters.empty() || is_update != is<ops::Update>(ops_[clusters.back().last]) ||
+          use - clusters.back().last > kFar) {
         clusters.push_back({use, use});
       } else {
         clusters.back().last = use;
@@ -106,9 +111,19 @@ class GradientPass {
 
   void replace(const Cluster& cluster, ValueId from, ValueId to) {
     for (std::size_t i = cluster.first; i <= cluster.last; ++i) {
-      std::replace(ops_[i].in.begin(), ops_[i].in.end(), from, to);
-      std::replace(ops_[i].out.begin(), ops_[i].out.end(), from, to);
+      for (ValueId& id : ops_[i].in) id = moved(id, from, to);
+      for (ValueId& id : ops_[i].out) id = moved(id, from, to);
     }
+  }
+
+  /// Returns `to` for `from`, the same view of `to` for a view of `from`, and other values as they
+  /// are.
+  ValueId moved(ValueId id, ValueId from, ValueId to) {
+    if (id == from) return to;
+    if (id == kNoValue || from == to || program_.value(id).base != from) return id;
+    const Value view = program_.value(id);
+    return add_view(program_, to, view.offset, view.shape,
+                    fmt::format("{}.moved{}", view.name, moved_++));
   }
 
   // Copies to the host, or to files and back through the host tile by tile.
@@ -118,8 +133,8 @@ class GradientPass {
       ops.push_back(copy(what, g, from, to, stream));
       return;
     }
-    const std::int64_t elements = program_.value(from).shape.elements();
-    for (const TileRange& tile : tiles_of(0, elements, spec_.tile)) {
+    for (const OwnedPart& tile :
+         tiles_of(program_.groups[static_cast<std::size_t>(g)].own, spec_.tile)) {
       const std::string name = fmt::format("{}.{}{}", program_.value(to).name, what, moved_++);
       const ValueId ring = program_.add_value({.name = name + ".ring",
                                                .kind = ValueKind::gradient,
@@ -127,7 +142,7 @@ class GradientPass {
                                                .shape = {tile.elements},
                                                .tier = Tier::host});
       const auto part = [&](ValueId whole, const char* end) {
-        return add_view(program_, whole, tile.first, {tile.elements}, name + end);
+        return add_view(program_, whole, tile.at, {tile.elements}, name + end);
       };
       ops.push_back(copy(what, g, part(from, ".from"), ring, stream));
       ops.push_back(copy(what, g, ring, part(to, ".to"), stream));

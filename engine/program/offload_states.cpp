@@ -12,10 +12,11 @@ namespace {
 
 /// One tile of one update.
 struct Tile {
-  Op update;  // of the whole slice
-  int number = 0;
+  Op update;  // of a whole part
+  std::size_t number = 0;
   Tier at = Tier::host;                  // the tier that runs the update
-  std::int64_t first = 0, elements = 0;  // within the slice
+  std::int64_t first = 0, elements = 0;  // of the group
+  std::int64_t offset = 0;               // into the operands of `update`
   // Filled in by prepare():
   // Operands of the update; kNoValue: the optimizer does not have it
   std::vector<ValueId> states{};
@@ -26,6 +27,7 @@ struct Tile {
 
 /// One group's part of the ops that follow control.
 struct Unit {
+  std::size_t parts = 0;  // whose updates have been cut
   std::vector<Tile> tiles{};
   std::vector<Op> after{};  // ops after the last tile's update
 };
@@ -95,10 +97,14 @@ class StatePass {
     ParamGroup& group = program_.groups[static_cast<std::size_t>(update.group)];
     group.states.clear();
     for (std::size_t i = 1; i < update.in.size(); ++i) drop(update.in[i], group);
-    int number = 0;
-    for (const TileRange& range : tiles_of(0, group.state_elements, spec_.tile))
-      units_[static_cast<std::size_t>(update.group)].tiles.push_back(
-          {.update = update, .number = number++, .first = range.first, .elements = range.elements});
+    Unit& unit = units_[static_cast<std::size_t>(update.group)];
+    const OwnedPart part = group.own.at(unit.parts++);
+    for (const OwnedPart& tile : tiles_of({part}, spec_.tile))
+      unit.tiles.push_back({.update = update,
+                            .number = unit.tiles.size(),
+                            .first = tile.first,
+                            .elements = tile.elements,
+                            .offset = tile.first - part.first});
   }
 
   // Drops a state that shard() made. A master that is the weights' own memory stays.
@@ -147,7 +153,7 @@ class StatePass {
                     ? add(name + ".ring", ValueKind::state, DType::f32, all, tile.at, false)
                     : tile.to;
     const std::vector<ValueId> now = views(tile.from, has, tile.elements, name + ".kept");
-    group.states.push_back({.first = group.state_first + tile.first,
+    group.states.push_back({.first = tile.first,
                             .elements = tile.elements,
                             .master = now.at(0),
                             .moment1 = now.size() > 1 ? now[1] : kNoValue,
@@ -202,9 +208,8 @@ class StatePass {
     const Tier home = program_.value(weights).tier;
     op.path += fmt::format(".tile{}", tile.number);
     op.in[0] = tile.gradient;
-    const ParamGroup& group = group_of(tile);
     std::get<ops::Update>(op.attrs).update.decay_cuts =
-        decay_cuts(group, group.state_first + tile.first, tile.elements);
+        decay_cuts(group_of(tile), tile.first, tile.elements);
     for (std::size_t i = 0; i < tile.states.size(); ++i) op.in[i + 1] = op.out[i] = tile.states[i];
     const ValueId target = part_of(tile, weights, home);
     ValueId source = tile.states[0];
@@ -241,7 +246,7 @@ class StatePass {
     const ValueId base = value.base == kNoValue ? whole : value.base;
     const std::int64_t offset = value.base == kNoValue ? 0 : value.offset;
     const std::int64_t elements = home == Tier::nvme ? padded(tile.elements) : tile.elements;
-    return add_view(program_, base, offset + tile.first, {elements},
+    return add_view(program_, base, offset + tile.offset, {elements},
                     fmt::format("{}.part{}", name_of(tile), parts_++));
   }
 

@@ -23,6 +23,8 @@ class WeightPass {
       slice.tier = spec_.weights;
       if (slice.tier == Tier::nvme) slice.shape = {padded(slice.shape.elements())};
     }
+    for (Value& value : program_.values)
+      if (group_of_slice_.contains(value.base)) value.tier = spec_.weights;
     std::vector<Op> ops = std::move(program_.ops);
     program_.ops.clear();
     for (Op& op : ops) add(std::move(op));
@@ -30,14 +32,16 @@ class WeightPass {
   }
 
  private:
+  /// Returns the group of a slice, or of a part of one.
   [[nodiscard]] int slice_group(ValueId id) const {
-    const auto found = group_of_slice_.find(id);
+    if (id == kNoValue) return -1;
+    const auto found = group_of_slice_.find(home_of(program_, id).base);
     return found == group_of_slice_.end() ? -1 : found->second;
   }
 
   void add(Op op) {
     if (is<ops::AllGather>(op) && slice_group(op.in[0]) >= 0) {
-      if (as<ops::AllGather>(op).comm.from == 0)
+      if (as<ops::AllGather>(op).comm.cuts.front() == 0)
         bring_in(op);  // the first bucket fetches the whole slice
       op.in = {kNoValue};
       program_.ops.push_back(std::move(op));
@@ -63,34 +67,32 @@ class WeightPass {
     return copy_between_tiers(spec_, {fmt::format("{}.{}", what, group), g, stream}, from, to);
   }
 
-  // Fetches straight into this rank's part of the whole copy.
+  // Fetches straight into this rank's parts of the whole copy.
   void bring_in(const Op& gather) {
     const int g = gather.group;
-    const std::vector<std::int64_t>& cuts = as<ops::AllGather>(gather).comm.cuts;
-    const std::int64_t first = cuts[static_cast<std::size_t>(shard_.rank)];
-    const std::int64_t elements = cuts[static_cast<std::size_t>(shard_.rank) + 1] - first;
-    if (elements == 0) return;
-    if (spec_.weights == Tier::host) {
-      const ValueId own = add_view(program_, gather.out[0], first, {elements},
-                                   program_.value(gather.out[0]).name + ".own");
-      program_.ops.push_back(copy("weights_in", g, gather.in[0], own, StreamId::fetch));
-      return;
-    }
-    for (const TileRange& tile : tiles_of(0, elements, spec_.tile)) {
-      const std::string name =
-          fmt::format("{}.own{}", program_.value(gather.out[0]).name, tile.first);
+    const std::string whole = program_.value(gather.out[0]).name;
+    const std::vector<OwnedPart> own =
+        owned_by(program_.groups[static_cast<std::size_t>(g)], shard_, shard_.rank);
+    const bool is_near = spec_.weights == Tier::host;
+    for (const OwnedPart& tile : is_near ? own : tiles_of(own, spec_.tile)) {
+      const std::string name = fmt::format("{}.own{}", whole, tile.at);
+      const ValueId to = add_view(program_, gather.out[0], tile.first, {tile.elements}, name);
+      if (is_near) {
+        const ValueId from =
+            add_view(program_, gather.in[0], tile.at, {tile.elements}, name + ".host");
+        program_.ops.push_back(copy("weights_in", g, from, to, StreamId::fetch));
+        continue;
+      }
       const ValueId ring = program_.add_value({.name = name + ".ring",
                                                .kind = ValueKind::parameter,
                                                .dtype = program_.value(gather.in[0]).dtype,
                                                .shape = {padded(tile.elements)},
                                                .tier = Tier::host});
       const ValueId file =
-          add_view(program_, gather.in[0], tile.first, {padded(tile.elements)}, name + ".file");
+          add_view(program_, gather.in[0], tile.at, {padded(tile.elements)}, name + ".file");
       const ValueId part = add_view(program_, ring, 0, {tile.elements}, name + ".part");
-      const ValueId own =
-          add_view(program_, gather.out[0], first + tile.first, {tile.elements}, name);
       program_.ops.push_back(copy("read", g, file, ring, StreamId::fetch));
-      program_.ops.push_back(copy("weights_in", g, part, own, StreamId::fetch));
+      program_.ops.push_back(copy("weights_in", g, part, to, StreamId::fetch));
     }
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kSmallAlignment = 512, kPageAligned = 64 << 10;
 
-constexpr int kChunk = 64;            // ops
+constexpr int kChunk = 256;           // ops
 constexpr int kMostChunks = 16;       // of a short life
 constexpr std::size_t kBucket = 512;  // blocks
 
@@ -125,10 +125,11 @@ class Placed {
   void collect(std::size_t first, std::size_t last) {
     found_ = chunks_[first];
     for (std::size_t chunk = first + 1; chunk <= last; ++chunk) {
+      const auto known = std::ssize(found_);
       for (const Block& block : chunks_[chunk])
         if (chunks_of(block.life).first == chunk) found_.push_back(block);
+      std::inplace_merge(found_.begin(), found_.begin() + known, found_.end(), by_offset);
     }
-    std::sort(found_.begin(), found_.end(), by_offset);
   }
 
   std::vector<std::vector<Block>> chunks_;  // the short blocks alive in each, sorted by offset
@@ -170,12 +171,13 @@ bool larger_in_time(const Block& a, const Block& b) {
   return area_a != area_b ? area_a > area_b : larger(a, b);
 }
 
-/// Returns the blocks sorted by offset.
-std::vector<Block> place_in_order(std::vector<Block> blocks, Before before) {
+/// Returns the blocks sorted by offset; none if they do not end before `limit`.
+std::vector<Block> place_in_order(std::vector<Block> blocks, Before before, std::int64_t limit) {
   Placed placed(last_op(blocks));
   std::stable_sort(blocks.begin(), blocks.end(), before);
   for (Block& block : blocks) {
     block.offset = best_fit(placed, block);
+    if (block.end() >= limit) return {};
     placed.insert(block);
   }
   return placed.take();
@@ -197,10 +199,13 @@ std::vector<Block> pack(const std::vector<Block>& blocks) {
   if (blocks.empty()) return {};
   const std::int64_t shortest = most_alive(blocks);
   std::vector<Block> best;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
   for (const Before before : {larger, longer, later, larger_in_time}) {
-    std::vector<Block> placed = place_in_order(blocks, before);
-    if (best.empty() || end_of(placed) < end_of(best)) best = std::move(placed);
-    if (end_of(best) == shortest) break;
+    std::vector<Block> placed = place_in_order(blocks, before, end);
+    if (placed.empty()) continue;
+    best = std::move(placed);
+    end = end_of(best);
+    if (end == shortest) break;
   }
   return best;
 }

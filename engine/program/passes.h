@@ -19,8 +19,8 @@ struct ShardSpec {
   int stage = 0;
   bool overlap = false;        // communication on its own streams, gathers ahead of their use
   bool whole_tensors = false;  // ranks own whole tensors instead of ranges
-  std::int64_t gather_bucket = INT64_MAX;  // most elements of a group that one collective moves
-  std::int64_t reduce_bucket = INT64_MAX;
+  // Most elements of a group that one collective moves; at least two leaves of each rank
+  std::int64_t bucket = INT64_MAX;
   // Elements to gather ahead of use; 0: none; otherwise at least one group
   std::int64_t prefetch = 1;
   std::int64_t max_live = INT64_MAX;  // most elements gathered at the same time, where possible

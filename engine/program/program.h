@@ -97,6 +97,12 @@ struct StateTile {
   ValueId master = kNoValue, moment1 = kNoValue, moment2 = kNoValue;
 };
 
+/// Elements [first, first + elements) of a group that a rank owns. `at`: where they begin in the
+/// rank's slice, which consists of such parts.
+struct OwnedPart {
+  std::int64_t first = 0, elements = 0, at = 0;
+};
+
 /// Parameters that are gathered, reduced and updated together: one group per block, one for
 /// embeddings, one for the end. Whole flat values have `elements` elements; gaps between tensors
 /// stay zero.
@@ -107,9 +113,9 @@ struct ParamGroup {
   ValueId weights = kNoValue;  // act type, whole; kNoValue where weights are gathered from slices
   ValueId slice = kNoValue;    // act type: this rank's slice of weights that are not kept whole
   // This rank's parts, once sharded:
-  ValueId gradient = kNoValue;  // f32, the step's reduced sum: whole, or this rank's slice
-  std::int64_t state_first = 0, state_elements = 0;  // elements that it updates
-  std::vector<StateTile> states{};                   // of exactly those elements, in order
+  ValueId gradient = kNoValue;      // f32, the step's reduced sum: whole, or this rank's slice
+  std::vector<OwnedPart> own{};     // elements that it updates, in order
+  std::vector<StateTile> states{};  // of exactly those elements, in order
 };
 
 /// Tensors are aligned to it, shards are cut at multiples of it, the gradient norm sums by it.

@@ -1,4 +1,4 @@
-// How a group's flat memory is cut among ranks, and a slice into buckets and tiles. Pure.
+// How a group's flat memory is cut into buckets, buckets among ranks, and slices into tiles. Pure.
 #pragma once
 
 #include "engine/program/passes.h"
@@ -10,10 +10,25 @@ namespace ds {
 /// because their slices differ anyway.
 Program pad_groups(Program program, const ShardSpec& spec);
 
-/// Returns the element at which each rank's slice starts, and the end. Slices of a padded group are
-/// equal, and otherwise as even as possible in leaves; or they are whole tensors (those whose first
-/// element lies in the rank's even share).
-std::vector<std::int64_t> cuts_of(const ParamGroup& group, const ShardSpec& spec);
+/// Returns the group's buckets, which are contiguous and which one collective moves each: for each,
+/// the element at which each rank's piece starts, and the end. Pieces of a bucket are equal where
+/// the group is padded; or a rank has the whole tensors whose first element lies in its even share
+/// of the group, and the bucket's part of them.
+using BucketCuts = std::vector<std::int64_t>;
+std::vector<BucketCuts> buckets_of(const ParamGroup& group, const ShardSpec& spec);
+
+/// Returns what a rank owns: its pieces of all buckets, which are one after the other in its slice.
+/// Adjacent pieces are joined, so a group of one bucket has at most one part.
+std::vector<OwnedPart> owned_by(const ParamGroup& group, const ShardSpec& spec, int rank);
+
+/// Returns where an element that this rank owns is in its slice.
+std::int64_t offset_in_slice(const ParamGroup& group, std::int64_t element);
+
+/// Returns what a communication op moves of each bucket, as this rank sees it.
+std::vector<CommAttrs> comms_of(const ParamGroup& group, const ShardSpec& spec);
+
+/// Returns the length of the slice that consists of these parts.
+std::int64_t slice_elements(const std::vector<OwnedPart>& parts);
 
 /// Returns whether ranks keep only slices of the group's weights.
 bool splits_weights(const ParamGroup& group, const ShardSpec& spec);
@@ -25,24 +40,7 @@ ValueId add_weight_slice(Program& program, const ParamGroup& group, const ShardS
 ValueId add_view(Program& program, ValueId base, std::int64_t offset, const Shape& shape,
                  const std::string& name);
 
-/// Returns the ranges of every slice that one collective each moves; {0, INT64_MAX} alone when
-/// everything goes at once. `bucket`: most elements of the whole group.
-struct BucketRange {
-  std::int64_t from = 0, length = INT64_MAX;
-};
-std::vector<BucketRange> buckets_of(const std::vector<std::int64_t>& cuts, std::int64_t bucket);
-
-/// Cuts [first, last) into tiles of at most `tile` elements.
-struct TileRange {
-  std::int64_t first = 0, elements = 0;
-};
-std::vector<TileRange> tiles_of(std::int64_t first, std::int64_t last, std::int64_t tile);
-
-/// The part of the rank's slice that a communication op moves: [first, last) of the whole group.
-struct PieceRange {
-  std::int64_t first = 0, last = 0;
-  [[nodiscard]] std::int64_t elements() const { return last - first; }
-};
-PieceRange piece_of(const CommAttrs& comm, std::size_t rank);
+/// Cuts each part into tiles of at most `tile` elements.
+std::vector<OwnedPart> tiles_of(const std::vector<OwnedPart>& parts, std::int64_t tile);
 
 }  // namespace ds

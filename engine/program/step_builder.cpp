@@ -18,14 +18,8 @@ bool StepBuilder::gathers_weights() const {
                      [&](const ParamGroup& group) { return splits_weights(group, spec); });
 }
 
-std::vector<std::int64_t> StepBuilder::cuts(int g) const {
-  return cuts_of(program.groups[static_cast<std::size_t>(g)], spec);
-}
-
-std::int64_t StepBuilder::slice_elements(int g) const {
-  const std::vector<std::int64_t> at = cuts(g);
-  const auto rank = static_cast<std::size_t>(spec.rank);
-  return at[rank + 1] - at[rank];
+std::vector<OwnedPart> StepBuilder::owned(int g) const {
+  return owned_by(program.groups[static_cast<std::size_t>(g)], spec, spec.rank);
 }
 
 FlatGradient StepBuilder::make_gradient(int g, const std::string& suffix) {
@@ -51,7 +45,7 @@ ValueId StepBuilder::make_slice(int g, const std::string& name) {
   return program.add_value({.name = name,
                             .kind = ValueKind::gradient,
                             .dtype = DType::f32,
-                            .shape = {slice_elements(g)}});
+                            .shape = {owned_elements(g)}});
 }
 
 ValueId StepBuilder::view(ValueId base, std::int64_t offset, const Shape& shape,
@@ -75,13 +69,16 @@ void StepBuilder::set_reduced(int g, FlatGradient gradient) {
 ValueId StepBuilder::reduced_slice(int g) {
   ValueId& slice = reduced_slices_[static_cast<std::size_t>(g)];
   if (slice != kNoValue) return slice;
+  const std::vector<OwnedPart> own = owned(g);
   if (splits_states()) {
     slice = make_slice(g, group(g).name + ".grad");
     group(g).gradient = slice;
     for (ParamTensor& tensor : group(g).tensors) tensor.gradient = kNoValue;
+  } else if (own.size() > 1) {
+    slice = make_slice(g, group(g).name + ".grad.own");
   } else {
-    const std::int64_t from = cuts(g)[static_cast<std::size_t>(spec.rank)];
-    slice = view(reduced(g).flat, from, {slice_elements(g)}, group(g).name + ".grad.own");
+    const OwnedPart part = own.empty() ? OwnedPart() : own.front();
+    slice = view(reduced(g).flat, part.first, {part.elements}, group(g).name + ".grad.own");
   }
   return slice;
 }
@@ -124,15 +121,13 @@ std::vector<ValueId> StepBuilder::exchange(int g, ValueId root,
                                            const std::string& suffix) {
   std::int64_t rows = 0;
   for (const bool one : contributes) rows += one ? 1 : 0;
-  const std::int64_t length = slice_elements(g);
+  const std::int64_t length = owned_elements(g);
   const std::string name = group(g).name + ".staging" + suffix;
   const ValueId staging = program.add_value(
       {.name = name, .kind = ValueKind::gradient, .dtype = DType::f32, .shape = {rows, length}});
-  for (const BucketRange& bucket : buckets_of(cuts(g), spec.reduce_bucket)) {
-    program.ops.push_back({.attrs = ops::Exchange{{.cuts = cuts(g),
-                                                   .contributes = contributes,
-                                                   .from = bucket.from,
-                                                   .length = bucket.length}},
+  for (CommAttrs& bucket : comms_of(group(g), spec)) {
+    bucket.contributes = contributes;
+    program.ops.push_back({.attrs = ops::Exchange{std::move(bucket)},
                            .path = fmt::format("exchange.{}{}", group(g).name, suffix),
                            .in = {root},
                            .out = {staging},
@@ -147,7 +142,7 @@ std::vector<ValueId> StepBuilder::exchange(int g, ValueId root,
 
 // At every stage each rank sums the leaves of its own slice, so the parts of the norm are the same.
 void StepBuilder::finish_reduction(int g) {
-  const std::int64_t leaves = slice_elements(g) / kLeaf;
+  const std::int64_t leaves = owned_elements(g) / kLeaf;
   if (leaves > 0) {
     const std::string& name = group(g).name;
     const ValueId sums =
@@ -163,17 +158,17 @@ void StepBuilder::finish_reduction(int g) {
     norm_parts_.insert(norm_parts_.end(), {sums, bad});
   }
   if (alone() || splits_states()) return;
-  all_gather(g, reduced(g).flat, "gather." + group(g).name + ".grad", reduce_stream());
+  const ValueId whole = reduced(g).flat, slice = reduced_slice(g);
+  all_gather(g, program.value(slice).base == whole ? kNoValue : slice, whole,
+             "gather." + group(g).name + ".grad", reduce_stream());
 }
 
-void StepBuilder::all_gather(int g, ValueId full, const std::string& path, StreamId stream) {
-  for (const BucketRange& bucket : buckets_of(cuts(g), spec.gather_bucket)) {
-    program.ops.push_back({.attrs = ops::AllGather{{.cuts = cuts(g),
-                                                    .contributes = {},
-                                                    .from = bucket.from,
-                                                    .length = bucket.length}},
+void StepBuilder::all_gather(int g, ValueId slice, ValueId full, const std::string& path,
+                             StreamId stream) {
+  for (CommAttrs& bucket : comms_of(group(g), spec)) {
+    program.ops.push_back({.attrs = ops::AllGather{std::move(bucket)},
                            .path = path,
-                           .in = {kNoValue},
+                           .in = {slice},
                            .out = {full},
                            .group = g,
                            .stream = stream});

@@ -44,10 +44,9 @@ class StepBuilder {
   [[nodiscard]] StreamId gather_stream() const {
     return spec.overlap && !alone() ? StreamId::gather : StreamId::compute;
   }
-  /// Returns the element at which each rank's slice of the group starts, and the end.
-  [[nodiscard]] std::vector<std::int64_t> cuts(int g) const;
-  /// Returns the length of this rank's slice.
-  [[nodiscard]] std::int64_t slice_elements(int g) const;
+  /// Returns what this rank owns of the group, and the length of its slice.
+  [[nodiscard]] std::vector<OwnedPart> owned(int g) const;
+  [[nodiscard]] std::int64_t owned_elements(int g) const { return slice_elements(owned(g)); }
 
   FlatGradient make_gradient(int g, const std::string& suffix);
   ValueId make_slice(int g, const std::string& name);
@@ -72,7 +71,9 @@ class StepBuilder {
   /// Ends the reduction of a group: computes its norm and, where states are not split, gathers the
   /// whole gradient on all ranks.
   void finish_reduction(int g);
-  void all_gather(int g, ValueId full, const std::string& path, StreamId stream);
+  /// Emits the gather of `full`. `slice` may be kNoValue: then `full` already holds this rank's
+  /// pieces.
+  void all_gather(int g, ValueId slice, ValueId full, const std::string& path, StreamId stream);
   /// Values that finish_reduction() made, in pairs: sums, and counts of elements that are not
   /// finite.
   [[nodiscard]] const std::vector<ValueId>& norm_parts() const { return norm_parts_; }

@@ -5,63 +5,75 @@
 namespace ds {
 namespace {
 
-ValueId add_state(StepBuilder& step, const ParamGroup& group, const char* name,
-                  DType dtype = DType::f32) {
-  return step.program.add_value({.name = group.name + name,
-                                 .kind = ValueKind::state,
-                                 .dtype = dtype,
-                                 .shape = {group.state_elements},
-                                 .persistent = true});
-}
+/// The update of one part of a group.
+class PartUpdate {
+ public:
+  PartUpdate(StepBuilder& step, int g, std::size_t number)
+      : step_(step),
+        g_(g),
+        part_(step.group(g).own[number]),
+        name_(step.group(g).name + (number == 0 ? "" : fmt::format(".part{}", number))) {}
 
-ValueId add_master(StepBuilder& step, const ParamGroup& group) {
-  if (step.spec.update.split_master) return add_state(step, group, ".master_low", DType::i16);
-  return add_state(step, group, ".master");
-}
-
-/// Returns the weights that this rank's part of the update writes.
-ValueId updated_weights(StepBuilder& step, int g) {
-  ParamGroup& group = step.group(g);
-  if (splits_weights(group, step.spec)) {
-    group.slice = add_weight_slice(step.program, group, step.spec);
-    return group.slice;
+  void append() {
+    ParamGroup& group = step_.group(g_);
+    const bool is_slice = group.slice != kNoValue;
+    const ValueId weights = is_slice ? part_of(group.slice, part_.at, ".weights.own")
+                                     : part_of(group.weights, part_.first, ".weights.own");
+    const bool is_own_master =
+        step_.program.value(weights).dtype == DType::f32 && !step_.spec.separate_master;
+    const UpdateAttrs& rule = step_.spec.update;
+    const StateTile tile{.first = part_.first,
+                         .elements = part_.elements,
+                         .master = is_own_master ? weights : add_master(),
+                         .moment1 = add_state(".moment1"),
+                         .moment2 = rule.has_two_moments() ? add_state(".moment2") : kNoValue};
+    group.states.push_back(tile);
+    UpdateAttrs update = rule;
+    update.decay_cuts = decay_cuts(group, tile.first, tile.elements);
+    step_.program.ops.push_back(
+        {.attrs = ops::Update{std::move(update)},
+         .path = "update." + name_,
+         .in = {part_of(group.gradient, part_.at, ".grad.part"), tile.master, tile.moment1,
+                tile.moment2, rule.split_master ? weights : kNoValue},
+         .out = {tile.master, tile.moment1, tile.moment2, is_own_master ? kNoValue : weights},
+         .group = g_});
   }
-  if (!step.splits_states()) return group.weights;
-  return step.view(group.weights, group.state_first, {group.state_elements},
-                   group.name + ".weights.own");
-}
+
+ private:
+  ValueId add_state(const char* name, DType dtype = DType::f32) {
+    return step_.program.add_value({.name = name_ + name,
+                                    .kind = ValueKind::state,
+                                    .dtype = dtype,
+                                    .shape = {part_.elements},
+                                    .persistent = true});
+  }
+
+  ValueId add_master() {
+    if (step_.spec.update.split_master) return add_state(".master_low", DType::i16);
+    return add_state(".master");
+  }
+
+  /// Returns the part of a flat value that begins at `first`: the value itself if that is all of
+  /// it.
+  ValueId part_of(ValueId flat, std::int64_t first, const char* name) {
+    if (step_.program.value(flat).shape.elements() == part_.elements) return flat;
+    return step_.view(flat, first, {part_.elements}, name_ + name);
+  }
+
+  StepBuilder& step_;
+  int g_;
+  OwnedPart part_;
+  std::string name_;  // of the part
+};
 
 void append_update_of(StepBuilder& step, int g) {
   ParamGroup& group = step.group(g);
-  group.state_elements = group.elements;
-  if (step.splits_states()) {
-    group.state_first = step.cuts(g)[static_cast<std::size_t>(step.spec.rank)];
-    group.state_elements = step.slice_elements(g);
-  }
-  const ValueId weights = updated_weights(step, g);
-  const bool is_own_master =
-      step.program.value(weights).dtype == DType::f32 && !step.spec.separate_master;
-  if (group.state_elements > 0) {
-    const StateTile all{.first = group.state_first,
-                        .elements = group.state_elements,
-                        .master = is_own_master ? weights : add_master(step, group),
-                        .moment1 = add_state(step, group, ".moment1"),
-                        .moment2 = step.spec.update.has_two_moments()
-                                       ? add_state(step, group, ".moment2")
-                                       : kNoValue};
-    group.states = {all};
-    UpdateAttrs update = step.spec.update;
-    update.decay_cuts = decay_cuts(group, all.first, all.elements);
-    step.program.ops.push_back(
-        {.attrs = ops::Update{std::move(update)},
-         .path = "update." + group.name,
-         .in = {group.gradient, all.master, all.moment1, all.moment2,
-                step.spec.update.split_master ? weights : kNoValue},
-         .out = {all.master, all.moment1, all.moment2, is_own_master ? kNoValue : weights},
-         .group = g});
-  }
-  if (step.splits_states() && !splits_weights(group, step.spec))
-    step.all_gather(g, group.weights, "gather." + group.name, step.gather_stream());
+  const bool splits = step.splits_states(), splits_slices = splits_weights(group, step.spec);
+  group.own = splits ? step.owned(g) : std::vector<OwnedPart>{{.elements = group.elements}};
+  if (splits_slices) group.slice = add_weight_slice(step.program, group, step.spec);
+  for (std::size_t part = 0; part < group.own.size(); ++part) PartUpdate(step, g, part).append();
+  if (splits && !splits_slices)
+    step.all_gather(g, kNoValue, group.weights, "gather." + group.name, step.gather_stream());
 }
 
 }  // namespace

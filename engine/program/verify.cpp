@@ -1,7 +1,7 @@
 // verify(): checks names and views, and that no byte is read before it is written.
 #include <map>
-#include <set>
 #include <string_view>
+#include <unordered_set>
 
 #include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
@@ -10,7 +10,7 @@ namespace ds {
 namespace {
 
 void verify_values(const Program& program) {
-  std::set<std::string_view> names;
+  std::unordered_set<std::string_view> names(program.values.size());
   for (const Value& value : program.values) {
     DS_ASSERT(names.insert(value.name).second, "two values have the same name");
     if (value.base == kNoValue) continue;
@@ -25,7 +25,7 @@ void verify_values(const Program& program) {
 /// The elements of each base value that were written so far, as disjoint ranges.
 class Written {
  public:
-  explicit Written(const Program& program) : program_(program) {
+  explicit Written(const Program& program) : program_(program), ranges_(program.values.size()) {
     for (std::size_t i = 0; i < program.values.size(); ++i) {
       const Value& value = program.values[i];
       if (value.persistent || value.kind == ValueKind::input) mark(static_cast<ValueId>(i));
@@ -35,7 +35,7 @@ class Written {
   void mark(ValueId id) {
     const auto [base, first, last] = range_of(id);
     if (first == last) return;
-    std::map<std::int64_t, std::int64_t>& ranges = ranges_[base];
+    std::map<std::int64_t, std::int64_t>& ranges = ranges_[static_cast<std::size_t>(base)];
     std::int64_t from = first, to = last;
     auto at = ranges.upper_bound(from);
     if (at != ranges.begin() && std::prev(at)->second >= from) --at;
@@ -50,10 +50,9 @@ class Written {
   [[nodiscard]] bool covers(ValueId id) const {
     const auto [base, first, last] = range_of(id);
     if (first == last) return true;
-    const auto found = ranges_.find(base);
-    if (found == ranges_.end()) return false;
-    const auto after = found->second.upper_bound(first);
-    return after != found->second.begin() && std::prev(after)->second >= last;
+    const std::map<std::int64_t, std::int64_t>& ranges = ranges_[static_cast<std::size_t>(base)];
+    const auto after = ranges.upper_bound(first);
+    return after != ranges.begin() && std::prev(after)->second >= last;
   }
 
  private:
@@ -68,7 +67,7 @@ class Written {
   }
 
   const Program& program_;
-  std::map<ValueId, std::map<std::int64_t, std::int64_t>> ranges_;
+  std::vector<std::map<std::int64_t, std::int64_t>> ranges_;  // by value: first -> last
 };
 
 void verify_operands(const Program& program, const Op& op) {

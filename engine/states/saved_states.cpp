@@ -10,51 +10,31 @@
 namespace ds {
 namespace {
 
-SavedRange even_cut(const ParamGroup& group, int rank, int world_size) {
+/// Adds the place of the upper halves to the tile of a split16 master.
+void add_upper_halves(const ParamGroup& group, SavedTile& saved) {
+  const bool is_whole = group.weights != kNoValue;
+  saved.high = is_whole ? group.weights : group.slice;
+  saved.high_offset = is_whole ? saved.first : offset_in_slice(group, saved.first);
+}
+
+}  // namespace
+
+ElementRange even_share(const ParamGroup& group, int rank, int world_size) {
   const std::int64_t leaves = group.elements / kLeaf;
   const auto cut = [&](std::int64_t r) { return leaves * r / world_size * kLeaf; };
   return {cut(rank), cut(rank + 1)};
 }
 
-/// Adds the place of the upper halves to the tile of a split16 master.
-void add_upper_halves(const ParamGroup& group, SavedTile& saved) {
-  const bool is_whole = group.weights != kNoValue;
-  saved.high = is_whole ? group.weights : group.slice;
-  saved.high_offset = is_whole ? saved.first : saved.first - group.state_first;
-}
-
-}  // namespace
-
-std::vector<SavedRange> saved_ranges(const Program& step, const ShardSpec& spec) {
-  std::vector<SavedRange> ranges;
-  for (const ParamGroup& group : step.groups) {
-    ranges.push_back(spec.stage == 0
-                         ? even_cut(group, spec.rank, spec.world_size)
-                         : SavedRange{group.state_first, group.state_first + group.state_elements});
-  }
-  return ranges;
-}
-
-std::vector<SavedRange> rank_ranges(const ParamGroup& group, const ShardSpec& spec) {
-  const std::vector<std::int64_t> cuts = cuts_of(group, spec);
-  std::vector<SavedRange> ranges;
-  for (int rank = 0; rank < spec.world_size; ++rank) {
-    const auto r = static_cast<std::size_t>(rank);
-    ranges.push_back(spec.stage == 0 ? even_cut(group, rank, spec.world_size)
-                                     : SavedRange{cuts[r], cuts[r + 1]});
-  }
-  return ranges;
-}
-
 std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec) {
-  const std::vector<SavedRange> ranges = saved_ranges(step, spec);
   std::vector<SavedTile> saved;
   std::int64_t at = 0;
   for (std::size_t g = 0; g < step.groups.size(); ++g) {
     const ParamGroup& group = step.groups[g];
+    const ElementRange range = spec.stage == 0 ? even_share(group, spec.rank, spec.world_size)
+                                               : ElementRange{0, group.elements};
     for (const StateTile& tile : group.states) {
-      const std::int64_t first = std::max(tile.first, ranges[g].first);
-      const std::int64_t last = std::min(tile.first + tile.elements, ranges[g].last);
+      const std::int64_t first = std::max(tile.first, range.first);
+      const std::int64_t last = std::min(tile.first + tile.elements, range.last);
       const std::array<ValueId, 3> states{tile.master, tile.moment1, tile.moment2};
       for (int s = 0; first < last && s < std::ssize(states); ++s) {
         const ValueId value = states[static_cast<std::size_t>(s)];

@@ -9,18 +9,15 @@
 
 namespace ds {
 
-/// Elements [first, last) of a group's flat memory that this rank saves.
-struct SavedRange {
+/// Elements [first, last) of a group's flat memory.
+struct ElementRange {
   std::int64_t first = 0, last = 0;
-  friend bool operator==(const SavedRange&, const SavedRange&) = default;
+  friend bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
-/// Returns the range of every group that this rank saves: its own shard, or an even cut of the
-/// leaves of replicated states. The ranges of all ranks cover every group exactly once.
-std::vector<SavedRange> saved_ranges(const Program& step, const ShardSpec& spec);
-
-/// Returns the saved range of one group for every rank.
-std::vector<SavedRange> rank_ranges(const ParamGroup& group, const ShardSpec& spec);
+/// Returns the rank's even share of a group's leaves: what it saves and reads of replicated values.
+/// The shares of all ranks cover the group exactly once.
+ElementRange even_share(const ParamGroup& group, int rank, int world_size);
 
 /// A contiguous part of one state.
 struct SavedTile {

@@ -19,12 +19,12 @@ class Sharing {
       : step_(step), executor_(executor), world_(world) {}
 
   /// Shares one value, which holds the group's elements from `first` on. `ranges`: of all ranks.
-  void share(ValueId id, std::int64_t first, const std::vector<SavedRange>& ranges) {
+  void share(ValueId id, std::int64_t first, const std::vector<ElementRange>& ranges) {
     if (id == kNoValue || step_.value(id).tier == Tier::nvme) return;
     const Tensor values = executor_.tensor(id);
     const std::int64_t size = size_of(values.dtype);
     std::vector<std::span<std::byte>> pieces;
-    for (const SavedRange& range : ranges) {
+    for (const ElementRange& range : ranges) {
       const std::int64_t from = std::max(range.first, first);
       const std::int64_t to = std::min(range.last, first + values.elements());
       auto* const data = static_cast<std::byte*>(values.data) + (from - first) * size;
@@ -71,7 +71,9 @@ void share_states(const Program& step, const ShardSpec& spec, const Executor& ex
   if (world.size() == 1) return;
   Sharing sharing(step, executor, world);
   for (const ParamGroup& group : step.groups) {
-    const std::vector<SavedRange> ranges = rank_ranges(group, spec);
+    std::vector<ElementRange> ranges;
+    for (int rank = 0; rank < spec.world_size; ++rank)
+      ranges.push_back(even_share(group, rank, spec.world_size));
     bool weights_are_master = false;
     for (const StateTile& tile : group.states) {
       if (spec.stage > 0) break;  // every rank has its own states

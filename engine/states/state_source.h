@@ -16,8 +16,8 @@ class StateSource {
   virtual ~StateSource() = default;
   /// Returns whether `state` (kMaster, kMoment1, kMoment2) is to be read, not to start as zeros.
   [[nodiscard]] virtual bool has(std::string_view state) const = 0;
-  /// Returns whether each rank reads only its part (rank_ranges()) of replicated states and
-  /// share_states() follows. Otherwise every rank reads everything that it holds.
+  /// Returns whether each rank reads only its share (even_share()) of replicated values
+  /// and share_states() follows. Otherwise every rank reads everything that it holds.
   [[nodiscard]] virtual bool is_shared() const { return false; }
   /// Reads elements [first, first + into.size()) of a tensor, in the row-major order of its shape.
   /// Errors: Error{config} that names what cannot be read.

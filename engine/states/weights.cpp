@@ -43,7 +43,8 @@ class FirstValues {
     const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
     if (is_master(group, weights)) return;
     if (step_.value(weights).tier == Tier::nvme) return fill_files(group, weights);
-    fill_memory(group, kMaster, weights, group.weights != kNoValue ? 0 : group.state_first);
+    if (group.weights != kNoValue) return fill_memory(group, kMaster, weights, shared_part(group));
+    for (const OwnedPart& part : group.own) fill_memory(group, kMaster, weights, part);
   }
 
  private:
@@ -55,15 +56,33 @@ class FirstValues {
     return {{{kMaster, tile.master}, {kMoment1, tile.moment1}, {kMoment2, tile.moment2}}};
   }
 
-  // An fp32 master may be the weights themselves, or a view of them.
+  // fp32 masters may be the weights themselves, or views of them.
   [[nodiscard]] bool is_master(const ParamGroup& group, ValueId weights) const {
-    return group.states.size() == 1 && group.states[0].master == weights;
+    std::int64_t elements = 0;
+    for (const StateTile& tile : group.states)
+      if (home_of(step_, tile.master).base == weights) elements += tile.elements;
+    return elements == step_.value(weights).shape.elements();
+  }
+
+  // What this rank fills of values that all ranks hold whole.
+  [[nodiscard]] OwnedPart shared_part(const ParamGroup& group) const {
+    if (!source_.is_shared()) return {.elements = group.elements};
+    const ElementRange share = even_share(group, spec_.rank, spec_.world_size);
+    return {.first = share.first, .elements = share.last - share.first, .at = share.first};
   }
 
   void fill_tile(const ParamGroup& group, const StateTile& tile) {
     if (step_.value(tile.master).tier == Tier::nvme) return fill_tile_in_files(group, tile);
+    OwnedPart part{.first = tile.first, .elements = tile.elements};
+    if (spec_.stage == 0) {
+      const OwnedPart shared = shared_part(group);
+      part.first = std::max(tile.first, shared.first);
+      part.elements =
+          std::min(tile.first + tile.elements, shared.first + shared.elements) - part.first;
+      part.at = part.first - tile.first;
+    }
     for (const auto& [state, value] : states_of(tile)) {
-      if (value != kNoValue && source_.has(state)) fill_memory(group, state, value, tile.first);
+      if (value != kNoValue && source_.has(state)) fill_memory(group, state, value, part);
     }
   }
 
@@ -81,26 +100,21 @@ class FirstValues {
     files_->write(executor_.offset(home), {data, bytes});
   }
 
+  // Fills elements [part.at, part.at + part.elements) of the value.
   void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
-                   std::int64_t first) {
+                   const OwnedPart& part) {
     const Tensor values = executor_.tensor(id);
-    SavedRange part{0, values.elements()};
-    if (source_.is_shared()) {
-      const SavedRange own = rank_ranges(group, spec_)[static_cast<std::size_t>(spec_.rank)];
-      part = {std::max<std::int64_t>(own.first - first, 0),
-              std::min(own.last - first, values.elements())};
-    }
-    for (std::int64_t at = part.first; at < part.last; at += kChunk) {
-      const std::int64_t count = std::min(kChunk, part.last - at);
-      const Tensor chunk{
-          static_cast<std::byte*>(values.data) + at * size_of(values.dtype), values.dtype, {count}};
-      const auto size = static_cast<std::size_t>(count);
+    for (const OwnedPart& piece : tiles_of({part}, kChunk)) {
+      const Tensor chunk{static_cast<std::byte*>(values.data) + piece.at * size_of(values.dtype),
+                         values.dtype,
+                         {piece.elements}};
+      const auto size = static_cast<std::size_t>(piece.elements);
       if (values.dtype == DType::f32 && executor_.host_reaches(id)) {
-        fill_range(group, state, first + at, {static_cast<float*>(chunk.data), size});
+        fill_range(group, state, piece.first, {static_cast<float*>(chunk.data), size});
         continue;
       }
       buffer_.resize(size);
-      fill_range(group, state, first + at, buffer_);
+      fill_range(group, state, piece.first, buffer_);
       if (executor_.host_reaches(id)) {
         convert(chunk);
       } else {
@@ -125,9 +139,9 @@ class FirstValues {
   // Writes tile by tile, in the form in which the tiles will be read.
   void fill_files(const ParamGroup& group, ValueId id) {
     const DType dtype = step_.value(id).dtype;
-    for (const TileRange& tile : tiles_of(0, group.state_elements, spec_.state_tile)) {
+    for (const OwnedPart& tile : tiles_of(group.own, spec_.state_tile)) {
       buffer_.assign(static_cast<std::size_t>(padded(tile.elements)), 0.0F);
-      fill_range(group, kMaster, group.state_first + tile.first,
+      fill_range(group, kMaster, tile.first,
                  std::span(buffer_).first(static_cast<std::size_t>(tile.elements)));
       const std::int64_t bytes = padded(tile.elements) * size_of(dtype);
       std::vector<std::byte> cast(static_cast<std::size_t>(bytes) + kTileAlignment);
@@ -136,7 +150,7 @@ class FirstValues {
                         .out = {data, dtype, {padded(tile.elements)}}},
                    stream_);
       stream_.synchronize();
-      files_->write(executor_.offset(id) + tile.first * size_of(dtype),
+      files_->write(executor_.offset(id) + tile.at * size_of(dtype),
                     {data, static_cast<std::size_t>(bytes)});
     }
   }
@@ -210,7 +224,7 @@ std::span<const float> joined_master(const Program& step, const ParamGroup& grou
                                      const StateTile& tile, const Executor& executor,
                                      std::vector<float>& buffer) {
   const bool is_whole = group.weights != kNoValue;
-  const std::int64_t first = is_whole ? tile.first : tile.first - group.state_first;
+  const std::int64_t first = is_whole ? tile.first : offset_in_slice(group, tile.first);
   std::vector<std::uint16_t> highs;
   std::vector<std::int16_t> lows;
   const auto* high =

@@ -92,8 +92,8 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .stage = static_cast<int>(config.zero.stage),
           .overlap = config.zero.overlap,
           .whole_tensors = config.zero.shards == ShardLayout::tensor,
-          .gather_bucket = given(config.zero.gather_bucket, INT64_MAX),
-          .reduce_bucket = given(config.zero.reduce_bucket, INT64_MAX),
+          .bucket = std::min(given(config.zero.gather_bucket, INT64_MAX),
+                             given(config.zero.reduce_bucket, INT64_MAX)),
           .prefetch = given(config.zero.prefetch, 1),
           .max_live = config.zero.max_live,
           .reuse_distance = config.zero.reuse_distance,
@@ -102,7 +102,6 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .state_tile =
               config.offload.optimizer.device == OffloadDevice::none ? INT64_MAX : tile_of(config),
           .update = {.type = config.optimizer.type,
-                     .nesterov = config.optimizer.nesterov,
                      .split_master = config.precision.master == MasterWeights::split16}};
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/program/ops/row.h"
-#include "engine/program/slices.h"
 
 namespace ds {
 namespace {
@@ -15,9 +14,11 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data), static_cast<std::size_t>(tensor.bytes())};
 }
 
-std::span<std::byte> part_of(std::span<std::byte> all, const PieceRange& range, std::size_t each) {
-  return all.subspan(static_cast<std::size_t>(range.first) * each,
-                     static_cast<std::size_t>(range.elements()) * each);
+/// Returns `elements` elements of a tensor, from `first` on.
+std::span<std::byte> part_of(const Tensor& tensor, std::int64_t first, std::int64_t elements) {
+  const std::int64_t each = size_of(tensor.dtype);
+  return bytes_of(tensor).subspan(static_cast<std::size_t>(first * each),
+                                  static_cast<std::size_t>(elements * each));
 }
 
 Group& group_of(const OpSite& at) {
@@ -27,7 +28,7 @@ Group& group_of(const OpSite& at) {
 
 std::string text_of(const CommAttrs& comm) {
   std::string text = fmt::format(" cuts={}", fmt::join(comm.cuts, ","));
-  if (comm.length != INT64_MAX) text += fmt::format(" bucket={}+{}", comm.from, comm.length);
+  if (comm.at > 0) text += fmt::format(" at={}", comm.at);
   if (comm.contributes.empty()) return text;
   text += " from=";
   for (const bool one : comm.contributes) text += one ? '1' : '0';
@@ -37,12 +38,13 @@ std::string text_of(const CommAttrs& comm) {
 void check_exchange(const Operands& o) {
   const CommAttrs& comm = as<ops::Exchange>(o.op()).comm;
   DS_ASSERT(comm.cuts.size() == comm.contributes.size() + 1);
-  DS_ASSERT(!o.has_in(0) || is(o.in(0), DType::f32, {comm.cuts.back()}));
+  DS_ASSERT(!o.has_in(0) ||
+            (o.in(0).dtype == DType::f32 && comm.cuts.back() <= o.in(0).shape.elements()));
   const auto from = std::count(comm.contributes.begin(), comm.contributes.end(), true);
   DS_ASSERT(o.out(0).dtype == DType::f32 && rows(o.out(0)) == from);
 }
 
-// Slices are cut from the root's own memory; nothing is packed or copied before sending.
+// Pieces are cut from the root's own memory; nothing is packed or copied before sending.
 BoundOp bind_exchange(const OpSite& at) {
   Group& group = group_of(at);
   const CommAttrs& comm = as<ops::Exchange>(at.op).comm;
@@ -51,14 +53,15 @@ BoundOp bind_exchange(const OpSite& at) {
   DS_ASSERT(comm.cuts.size() == ranks + 1 && comm.contributes.size() == ranks);
   std::vector<std::span<const std::byte>> send(ranks);
   std::vector<std::span<std::byte>> receive(ranks);
-  const std::span<std::byte> root = bytes_of(at.in(0)), staging = bytes_of(at.out(0));
-  const PieceRange own = piece_of(comm, me);
-  std::int64_t row = 0;
+  const std::int64_t own = comm.cuts[me + 1] - comm.cuts[me];
+  const std::int64_t row = at.out(0).shape[1];
+  std::int64_t start = comm.at;
   for (std::size_t peer = 0; peer < ranks; ++peer) {
-    if (comm.contributes[me]) send[peer] = part_of(root, piece_of(comm, peer), sizeof(float));
+    const std::int64_t first = comm.cuts[peer];
+    if (comm.contributes[me]) send[peer] = part_of(at.in(0), first, comm.cuts[peer + 1] - first);
     if (!comm.contributes[peer]) continue;
-    const std::int64_t start = row++ * (comm.cuts[me + 1] - comm.cuts[me]) - comm.cuts[me];
-    receive[peer] = part_of(staging, {start + own.first, start + own.last}, sizeof(float));
+    receive[peer] = part_of(at.out(0), start, own);
+    start += row;
   }
   return [&group, path = at.op.path, send = std::move(send),
           receive = std::move(receive)](StepContext& context) {
@@ -70,24 +73,19 @@ BoundOp bind_exchange(const OpSite& at) {
 std::string print_exchange(const Op& op) { return text_of(as<ops::Exchange>(op).comm); }
 
 void check_all_gather(const Operands& o) {
-  DS_ASSERT(o.out(0).shape.elements() == as<ops::AllGather>(o.op()).comm.cuts.back());
+  DS_ASSERT(as<ops::AllGather>(o.op()).comm.cuts.back() <= o.out(0).shape.elements());
   DS_ASSERT(!o.has_in(0) || o.in(0).dtype == o.out(0).dtype);
 }
 
 BoundOp bind_all_gather(const OpSite& at) {
   Group& group = group_of(at);
   const CommAttrs& comm = as<ops::AllGather>(at.op).comm;
-  const Tensor whole = at.out(0), slice = at.in(0);
-  const auto each = static_cast<std::size_t>(size_of(whole.dtype));
   const auto me = static_cast<std::size_t>(group.rank());
   std::vector<std::span<std::byte>> pieces;
   for (std::size_t rank = 0; rank + 1 < comm.cuts.size(); ++rank)
-    pieces.push_back(part_of(bytes_of(whole), piece_of(comm, rank), each));
+    pieces.push_back(part_of(at.out(0), comm.cuts[rank], comm.cuts[rank + 1] - comm.cuts[rank]));
   std::span<std::byte> own;
-  if (slice) {
-    const PieceRange range = piece_of(comm, me);
-    own = part_of(bytes_of(slice), {range.first - comm.cuts[me], range.last - comm.cuts[me]}, each);
-  }
+  if (at.in(0)) own = part_of(at.in(0), comm.at, comm.cuts[me + 1] - comm.cuts[me]);
   return [&device = at.device, &group, &stream = at.stream, path = at.op.path, own, me,
           pieces = std::move(pieces)](StepContext& context) {
     if (!own.empty()) device.copy(pieces[me].data(), own.data(), own.size(), stream);

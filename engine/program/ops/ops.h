@@ -18,13 +18,12 @@ struct OpRow;
 /// The ranks that a communication op runs on. Each has its own groups (Workplace::groups).
 enum class CommRanks : std::uint8_t { data };  // all that share a batch (data parallel, ZeRO)
 
-/// What a communication op moves: flat memory of one parameter group, cut into one slice per rank.
-/// Of every slice only [from, from + length) moves: a bucket.
+/// What a communication op moves: a bucket, which is a contiguous part of the flat memory of one
+/// parameter group, with one piece per rank.
 struct CommAttrs {
-  std::vector<std::int64_t>
-      cuts{};  // elements; world size + 1 entries, multiples of 1024 but for the last
-  std::vector<bool> contributes{};  // exchange only
-  std::int64_t from = 0, length = INT64_MAX;
+  std::vector<std::int64_t> cuts{};  // elements of the group; world size + 1 entries
+  std::vector<bool> contributes{};   // exchange only
+  std::int64_t at = 0;               // where this rank's piece begins in its slice
   CommRanks ranks = CommRanks::data;
 };
 
@@ -37,7 +36,6 @@ struct DropoutAttrs {
 /// The optimizer.
 struct UpdateAttrs {
   OptimizerType type = OptimizerType::adamw;
-  bool nesterov = false;  // of sgd
   // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
   // weights are read too, as the last operand
   bool split_master = false;
@@ -156,14 +154,14 @@ struct HeadLossBackward {
 
 // moves.cpp
 /// root? -> staging. Rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r].
-/// staging gets this rank's slice from each contributor, in rank order: shape (contributors,
-/// cuts[rank+1] - cuts[rank]).
+/// staging gets this rank's piece from each contributor, in rank order, at `at` of the
+/// contributor's row: shape (contributors, elements of the slice).
 struct Exchange {
   static const OpRow row;
   CommAttrs comm{};
 };
-/// own slice? -> full. Every rank's slice of `full` goes to all. Without the input, `full` already
-/// holds the own slice.
+/// own slice? -> full. Every rank's piece of `full` goes to all. Without the input, `full` already
+/// holds the own piece.
 struct AllGather {
   static const OpRow row;
   CommAttrs comm{};

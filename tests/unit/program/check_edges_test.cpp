@@ -40,7 +40,7 @@ ShardSpec any_spec(unsigned seed) {
   spec.stage = static_cast<int>(seed / 5) % 4;
   spec.overlap = seed % 7 != 0;
   spec.prefetch = static_cast<std::int64_t>(seed % 3) * 5000;
-  if (seed % 2 == 0) spec.gather_bucket = spec.reduce_bucket = 2048;
+  if (seed % 2 == 0) spec.bucket = 2048;
   if (seed % 5 == 0) spec.reuse_distance = 20000;
   if (seed % 6 == 0) spec.persist_below = 5000;
   return spec;
@@ -87,8 +87,8 @@ std::array<std::vector<std::string>, kStreams> messages_of(const Program& progra
     if (!is<ops::AllGather>(op) && !is<ops::Exchange>(op)) continue;
     messages[static_cast<std::size_t>(op.stream)].push_back(
         fmt::format("{} {}", op.path,
-                    is<ops::Exchange>(op) ? as<ops::Exchange>(op).comm.from
-                                          : as<ops::AllGather>(op).comm.from));
+                    is<ops::Exchange>(op) ? as<ops::Exchange>(op).comm.cuts.front()
+                                          : as<ops::AllGather>(op).comm.cuts.front()));
   }
   return messages;
 }

@@ -205,7 +205,9 @@ void World::exchange(const std::vector<const Op*>& ops) {
       REQUIRE(contributes == (ops[from]->in[0] != kNoValue));
       if (!contributes) continue;
       const float* root = ranks_[from].floats(ops[from]->in[0]) + cuts[to];
-      std::copy_n(root, length, ranks_[to].floats(ops[to]->out[0]) + row++ * length);
+      const ValueId staging = ops[to]->out[0];
+      const std::int64_t slice = ranks_[to].program().value(staging).shape[1];
+      std::copy_n(root, length, ranks_[to].floats(staging) + row++ * slice + comm_of(*ops[to]).at);
     }
   }
 }
@@ -214,10 +216,12 @@ void World::all_gather(const std::vector<const Op*>& ops) {
   const std::vector<std::int64_t>& cuts = comm_of(*ops[0]).cuts;
   for (std::size_t to = 0; to < ranks_.size(); ++to) {
     for (std::size_t from = 0; from < ranks_.size(); ++from) {
-      if (from == to) continue;
-      const float* full = ranks_[from].floats(ops[from]->out[0]);
-      std::copy(full + cuts[from], full + cuts[from + 1],
-                ranks_[to].floats(ops[to]->out[0]) + cuts[from]);
+      const ValueId slice = ops[from]->in[0];
+      if (from == to && slice == kNoValue) continue;
+      const float* own = slice == kNoValue ? ranks_[from].floats(ops[from]->out[0]) + cuts[from]
+                                           : ranks_[from].floats(slice) + comm_of(*ops[from]).at;
+      std::copy_n(own, cuts[from + 1] - cuts[from],
+                  ranks_[to].floats(ops[to]->out[0]) + cuts[from]);
     }
   }
 }

@@ -34,11 +34,17 @@ void check_all_worlds(ShardSpec::Order order, int virtual_ranks, int accum) {
     CAPTURE(virtual_ranks);
     CAPTURE(world);
     CAPTURE(accum);
-    World job(program, spec_of(0, world, virtual_ranks, accum, order));
-    CHECK(job.broken_reads() == 0);
-    for (int g = 0; g < groups; ++g) {
-      for (const std::vector<float>& gradient : job.gradients(g))
-        CHECK(is_gradient(gradient, expected[static_cast<std::size_t>(g)]));
+    for (const std::int64_t bucket : {INT64_MAX, kLeaf}) {
+      if (bucket == kLeaf && accum == 3) continue;  // the same exchanges as with 2
+      CAPTURE(bucket);
+      ShardSpec spec = spec_of(0, world, virtual_ranks, accum, order);
+      spec.bucket = bucket;
+      World job(program, spec);
+      CHECK(job.broken_reads() == 0);
+      for (int g = 0; g < groups; ++g) {
+        for (const std::vector<float>& gradient : job.gradients(g))
+          CHECK(is_gradient(gradient, expected[static_cast<std::size_t>(g)]));
+      }
     }
   }
 }
@@ -60,12 +66,64 @@ TEST_CASE("every world size has equal slices, by a padding of less than a leaf p
       CAPTURE(world);
       CHECK(group.elements - forward.groups[g].elements < world * kLeaf);
       CHECK(padded.value(group.weights).shape == Shape{group.elements});
-      const std::vector<std::int64_t> cuts = cuts_of(group, spec);
+      const std::vector<BucketCuts> buckets = buckets_of(group, spec);
+      REQUIRE(buckets.size() == 1);
       for (int rank = 0; rank <= world; ++rank)
-        CHECK(cuts[static_cast<std::size_t>(rank)] == group.elements / world * rank);
+        CHECK(buckets[0][static_cast<std::size_t>(rank)] == group.elements / world * rank);
     }
     spec.whole_tensors = true;
     CHECK(pad_groups(forward, spec).groups[0].elements == forward.groups[0].elements);
+  }
+}
+
+TEST_CASE("buckets are adjacent and have equal pieces, which ranks own in their slices' order") {
+  const Program forward = tiny_forward();
+  for (int world = 2; world <= 5; ++world) {
+    for (const std::int64_t bucket : {kLeaf, 4 * kLeaf * world, INT64_MAX}) {
+      const ShardSpec spec{.world_size = world, .stage = 3, .bucket = bucket};
+      for (const ParamGroup& group : pad_groups(forward, spec).groups) {
+        CAPTURE(world);
+        CAPTURE(bucket);
+        std::int64_t end = 0;
+        std::vector<std::int64_t> at(static_cast<std::size_t>(world), 0);
+        for (const BucketCuts& cuts : buckets_of(group, spec)) {
+          CHECK(cuts.front() == end);
+          end = cuts.back();
+          CHECK(cuts.back() - cuts.front() <= std::max(bucket, 2 * kLeaf * world));
+          for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {
+            CHECK(cuts[r + 1] - cuts[r] == cuts[1] - cuts[0]);
+            bool is_owned = false;
+            for (const OwnedPart& part : owned_by(group, spec, static_cast<int>(r))) {
+              is_owned = is_owned || (part.first == cuts[r] && part.at == at[r] &&
+                                      part.elements == cuts[1] - cuts[0]);
+            }
+            CHECK(is_owned);
+            at[r] += cuts[1] - cuts[0];
+          }
+        }
+        CHECK(end == group.elements);
+      }
+    }
+  }
+}
+
+TEST_CASE("buckets of whole tensors: every rank owns one part, the same as without buckets") {
+  const Program forward = tiny_forward();
+  for (int world = 2; world <= 5; ++world) {
+    ShardSpec whole{.world_size = world, .stage = 3, .whole_tensors = true};
+    ShardSpec cut = whole;
+    cut.bucket = 1;
+    for (const ParamGroup& group : forward.groups) {
+      for (int rank = 0; rank < world; ++rank) {
+        const std::vector<OwnedPart> a = owned_by(group, whole, rank);
+        const std::vector<OwnedPart> b = owned_by(group, cut, rank);
+        REQUIRE(a.size() <= 1);
+        REQUIRE(a.size() == b.size());
+        if (a.empty()) continue;
+        CHECK(a[0].first == b[0].first);
+        CHECK(a[0].elements == b[0].elements);
+      }
+    }
   }
 }
 

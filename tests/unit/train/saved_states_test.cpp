@@ -22,6 +22,7 @@ struct Form {
   bool split_master = false;
   Tier states = Tier::device;
   bool odd = false;
+  std::int64_t bucket = INT64_MAX;
 };
 
 ShardSpec spec_for(const Form& form, int rank, int world) {
@@ -30,6 +31,7 @@ ShardSpec spec_for(const Form& form, int rank, int world) {
   spec.stage = form.stage;
   spec.whole_tensors = form.whole_tensors;
   spec.update.split_master = form.split_master;
+  spec.bucket = form.bucket;
   return spec;
 }
 
@@ -53,6 +55,8 @@ std::vector<Form> forms() {
       all.push_back({stage, tensors, false, Tier::host, true});
     }
   }
+  for (std::size_t i = 0, whole = all.size(); i < whole; ++i)
+    all.emplace_back(all[i]).bucket = kLeaf;
   return all;
 }
 
@@ -64,30 +68,20 @@ void see(std::set<std::int64_t>& seen, std::int64_t first, std::int64_t elements
 
 }  // namespace
 
-TEST_CASE("the ranges of all ranks cover every element of every group once") {
+TEST_CASE("the shares of all ranks cover every element of every group once") {
   for (const Form& form : forms()) {
     for (const int world : {1, 2, 3, 4}) {
-      CAPTURE(form.stage);
       CAPTURE(world);
-      CAPTURE(form.whole_tensors);
-      std::vector<std::int64_t> ends;
-      std::vector<std::int64_t> lengths;
-      for (int rank = 0; rank < world; ++rank) {
-        const ShardSpec spec = spec_for(form, rank, world);
-        const Program step = step_of(form, spec);
-        const std::vector<SavedRange> ranges = saved_ranges(step, spec);
-        REQUIRE(ranges.size() == step.groups.size());
-        ends.resize(ranges.size(), 0);
-        for (std::size_t g = 0; g < ranges.size(); ++g) {
-          CHECK(ranges[g].first == ends[g]);
-          CHECK(ranges[g].last >= ranges[g].first);
-          CHECK(ranges[g].first % kLeaf == 0);
-          ends[g] = ranges[g].last;
-          if (rank + 1 == world) CHECK(ends[g] == step.groups[g].elements);
-          if (form.stage == 0) continue;
-          const std::vector<std::int64_t> cuts = cuts_of(step.groups[g], spec);
-          CHECK(ranges[g].first == cuts[static_cast<std::size_t>(rank)]);
+      for (const ParamGroup& group : step_of(form, spec_for(form, 0, world)).groups) {
+        std::int64_t end = 0;
+        for (int rank = 0; rank < world; ++rank) {
+          const ElementRange share = even_share(group, rank, world);
+          CHECK(share.first == end);
+          CHECK(share.last >= share.first);
+          CHECK(share.first % kLeaf == 0);
+          end = share.last;
         }
+        CHECK(end == group.elements);
       }
     }
   }
@@ -135,8 +129,8 @@ TEST_CASE("a tile is within its value, at its stated elements") {
         CHECK(high.dtype == DType::bf16);
         CHECK(tile.high_offset + tile.elements <= high.shape.elements());
         const ParamGroup& group = step.groups[static_cast<std::size_t>(tile.group)];
-        // The whole weights begin at element 0, a slice at the rank's first element.
-        CHECK(tile.high_offset == tile.first - (group.weights != kNoValue ? 0 : group.state_first));
+        CHECK(tile.high_offset ==
+              (group.weights != kNoValue ? tile.first : offset_in_slice(group, tile.first)));
       }
     }
   }
