@@ -13,7 +13,6 @@
 
 #include "engine/base/deadline.h"
 #include "engine/comm/activity.h"
-#include "engine/comm/call_watch.h"
 
 namespace ds {
 
@@ -71,6 +70,29 @@ class Group {
   virtual void abort() = 0;
 };
 
+/// How the hang guard sees a group whose operations run elsewhere. Called on the guard's thread.
+struct WatchedCalls {
+  /// Gets the reason to give up, and must only record it.
+  std::function<void(const std::string&)> give_up{};
+  /// Called every 20 ms while it returns true (operations are under way), else every 250 ms at
+  /// most. The process was suspended for `gap`, which counts against no deadline; usually zero.
+  std::function<bool(Clock::time_point now, Clock::duration gap)> poll{};
+};
+
+/// Tells the hang guard about the collectives of one group that are issued here and run elsewhere
+/// (NCCL). Threads: one at a time. The destructor ends the call under way.
+class CallWatch {
+ public:
+  virtual ~CallWatch() = default;
+  /// Starts a call that this process waits in. `number` is Call::number (rank_report.h).
+  virtual void begin(std::uint64_t number, std::string_view operation, std::string_view about,
+                     std::uint64_t bytes) = 0;
+  /// Ends the call.
+  virtual void end() = 0;
+  /// Marks the group as failed, so that the other ranks need not wait for this one.
+  virtual void fail(const std::string& why) = 0;
+};
+
 /// Makes the groups of one process.
 class Collectives {
  public:
@@ -84,11 +106,8 @@ class Collectives {
   /// `deadline` passes.
   virtual std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) = 0;
   /// Watches a group whose operations run elsewhere (NCCL) for hangs, as groups made here are
-  /// watched. `give_up` gets the reason; it is called on another thread and must only record it.
-  /// Every member makes the same watches in the same order. Returns null where nothing guards
-  /// against hangs.
-  virtual std::unique_ptr<CallWatch> watch_calls(
-      const GroupSpec& /*spec*/, std::function<void(const std::string&)> /*give_up*/) {
+  /// watched. Collective over the members. Returns null where nothing guards against hangs.
+  virtual std::unique_ptr<CallWatch> watch_calls(const GroupSpec& /*spec*/, WatchedCalls /*calls*/) {
     return nullptr;
   }
 

@@ -116,11 +116,11 @@ void run_rank(int rank, int port, UniqueFd plain_socket, const Bench& bench) {
 int main(int argc, char** argv) {
   const Bench bench{.bytes = (argc > 1 ? std::stoul(argv[1]) : 100) * 1'000'000,
                     .rounds = argc > 2 ? std::stoi(argv[2]) : 7};
-  const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
-  UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
+  const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
+  UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
   comm::wait_readable(listener.get(), soon());
   UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
-  UniqueFd probe = comm::listen_on("127.0.0.1", 0);
+  UniqueFd probe = comm::listen_on({"127.0.0.1", 0});
   const int port = comm::local_endpoint(probe.get()).port;
   probe.reset();
   int failures = 0;

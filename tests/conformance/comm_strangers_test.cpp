@@ -17,7 +17,7 @@ using namespace ds::test;
 
 namespace {
 
-// Connects repeatedly to a door, each time with different data, until told to stop.
+// Connects repeatedly to a rank, each time with different data, until told to stop.
 class Stranger {
  public:
   explicit Stranger(int port) : thread_([this, port] { run(port); }) {}
@@ -31,11 +31,11 @@ class Stranger {
  private:
   void run(int port) {
     const std::string sayings[] = {"", "GET / HTTP/1.0\r\n\r\n", std::string(5000, '\xff'),
-                                   "dslink1\n", "dslink1\n" + std::string(200, 'x')};
+                                   "dslink2\n", "dslink2\n" + std::string(200, 'x')};
     std::vector<UniqueFd> lingering;
     while (!stop_) {
       try {
-        UniqueFd fd = comm::dial("127.0.0.1", port, Deadline::after(1s));
+        UniqueFd fd = comm::dial({"127.0.0.1", port}, Deadline::after(1s));
         const std::string& saying = sayings[static_cast<std::size_t>(visits_) % std::size(sayings)];
         static_cast<void>(::send(fd.get(), saying.data(), saying.size(), MSG_NOSIGNAL));
         lingering.push_back(std::move(fd));
@@ -45,7 +45,7 @@ class Stranger {
         // ports.
         ::poll(nullptr, 0, 1);
       } catch (const Error&) {
-        continue;  // the door is not open yet, or closed again
+        continue;  // the rank does not listen yet, or no longer
       }
     }
   }
@@ -56,10 +56,10 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("unrelated clients at the store and at every door do not disturb the mesh") {
+TEST_CASE("unrelated clients at every rank do not disturb the mesh") {
   for (int round = 0; round < 3; ++round) {
     const HeldPort port;
-    Stranger at_store(port.port);
+    Stranger at_rank_0(port.port);
     std::atomic<int> visits = 0;
     const auto errors = run_ranks(3, [&](int rank) {
       comm::MeshCollectives collectives({.rank = rank,
@@ -69,7 +69,7 @@ TEST_CASE("unrelated clients at the store and at every door do not disturb the m
                                          .job_id = "job",
                                          .job_key = "0123",
                                          .timeout = 60s});
-      Stranger at_door(collectives.door().port);
+      Stranger at_rank(collectives.endpoint().port);
       const auto group = collectives.make_group(world_of(3), soon());
       for (int i = 0; i < 20; ++i) {
         std::vector<std::byte> all(30'000, static_cast<std::byte>(rank));
@@ -80,10 +80,10 @@ TEST_CASE("unrelated clients at the store and at every door do not disturb the m
         }
       }
       group->barrier(soon());
-      visits += at_door.visits();
+      visits += at_rank.visits();
     });
     CHECK(errors == std::vector<std::string>(3));
-    CHECK(visits + at_store.visits() > 0);
+    CHECK(visits + at_rank_0.visits() > 0);
   }
 }
 
@@ -91,8 +91,8 @@ namespace {
 
 // Creates two groups of one world, joined by real links.
 std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
-  const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
-  UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
+  const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
+  UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
   REQUIRE(comm::wait_readable(listener.get(), soon()));
   UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   std::vector<std::unique_ptr<comm::MeshGroup>> groups;
@@ -102,8 +102,9 @@ std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
                                  .links = std::vector<UniqueFd>(2),
                                  .memories = {},
                                  .memory = nullptr,
-                                 .store = nullptr,
+                                 .coordinator = nullptr,
                                  .guard = nullptr,
+                                 .wire = nullptr,
                                  .mesh = ""};
     parts.links[static_cast<std::size_t>(1 - rank)] = std::move(rank == 0 ? dialed : accepted);
     groups.push_back(std::make_unique<comm::MeshGroup>(std::move(parts)));

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "once";
   try {
     if (mode == "free-port") {
-      fmt::print("{}\n", comm::local_endpoint(comm::listen_on("127.0.0.1", 0).get()).port);
+      fmt::print("{}\n", comm::local_endpoint(comm::listen_on({"127.0.0.1", 0}).get()).port);
       return 0;
     }
     run(mode, argc > 2 ? std::atof(argv[2]) : 20);

@@ -41,7 +41,7 @@ MeshGroup::MeshGroup(Parts parts)
     : spec_(std::move(parts.spec)),
       rank_(parts.rank),
       memory_(std::move(parts.memory)),
-      store_(std::move(parts.store)),
+      coordinator_(std::move(parts.coordinator)),
       guard_(std::move(parts.guard)),
       mesh_(std::move(parts.mesh)),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -50,11 +50,12 @@ MeshGroup::MeshGroup(Parts parts)
       marks_(spec_.ranks.size()),
       sent_(spec_.ranks.size()),
       received_(spec_.ranks.size()),
-      log_([this](const std::string& reason) {
-        const std::lock_guard lock(mutex_);
-        if (news_.hopeless.empty()) news_.hopeless = reason;
-        wake();
-      }) {
+      wire_(std::move(parts.wire)),
+      log_(guard_, mesh_, {.give_up = [this](const std::string& reason) {
+             const std::lock_guard lock(mutex_);
+             if (news_.hopeless.empty()) news_.hopeless = reason;
+             wake();
+           }}) {
   if (!poll_ || !wake_) throw_errno("epoll_create1 or eventfd", errno);
   const std::size_t count = spec_.ranks.size();
   messages_.reserve(2 * count);
@@ -69,13 +70,11 @@ MeshGroup::MeshGroup(Parts parts)
                                            std::move(parts.memories[peer]), parts.offer_from);
     watch(links_.back()->descriptor(), static_cast<int>(peer));
   }
-  if (guard_) guard_->add({.group = mesh_, .log = &log_, .traffic = &traffic_});
 }
 
 // Says goodbye on every link before the first one is closed: otherwise the last peer would learn of
 // the end from the first peer and blame that one.
 MeshGroup::~MeshGroup() {
-  if (guard_) guard_->remove(&log_);
   for (const auto& link : links_)
     if (link) link->say_goodbye();
 }
@@ -247,12 +246,12 @@ MeshGroup::News MeshGroup::news() {
 }
 
 // A member that gives up closes its links, and the others see that before their own wait ends.
-// Without this report they would blame the member that gave up first. Best effort: the store itself
+// Without this report they would blame the member that gave up first. Best effort: rank 0 itself
 // may be lost.
 std::string MeshGroup::report_fault(const std::string& what) {
-  if (!store_) return what;
+  if (!coordinator_) return what;
   try {
-    return store_->set_new(mesh_ + "/fault", what, Deadline::after(std::chrono::seconds(1)));
+    return coordinator_->report_fault(mesh_, what, Deadline::after(std::chrono::seconds(1)));
   } catch (const Error&) {
     return what;
   }

@@ -16,10 +16,11 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/mesh/call_log.h"
+#include "engine/comm/mesh/coordinator_client.h"
 #include "engine/comm/mesh/hang_guard.h"
 #include "engine/comm/mesh/link.h"
 #include "engine/comm/mesh/peer_memory.h"
-#include "engine/comm/mesh/store_client.h"
+#include "engine/comm/slow_wire.h"
 
 namespace ds::comm {
 
@@ -31,9 +32,10 @@ class MeshGroup final : public Group {
     std::vector<UniqueFd> links;         // by rank in the group; the own one is invalid
     std::vector<PeerMemory> memories;    // of the ranks, or empty
     std::shared_ptr<OwnMemory> memory;   // this rank's, revoked when the group fails; may be null
-    std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
-    std::shared_ptr<HangGuard> guard;    // may be null
-    std::string mesh;                    // the group's name in the store
+    std::shared_ptr<CoordinatorClient> coordinator;  // may be null
+    std::shared_ptr<HangGuard> guard;                // may be null
+    std::shared_ptr<SlowWire> wire;                  // may be null
+    std::string mesh;                                // as in CoordinatorClient::meet()
     std::size_t offer_from = std::size_t{64} << 10;  // see Link
   };
   /// Errors: Error{system} when the system has no descriptors left.
@@ -89,7 +91,7 @@ class MeshGroup final : public Group {
   const GroupSpec spec_;
   const int rank_;
   const std::shared_ptr<OwnMemory> memory_;
-  const std::shared_ptr<StoreClient> store_;
+  const std::shared_ptr<CoordinatorClient> coordinator_;
   const std::shared_ptr<HangGuard> guard_;
   const std::string mesh_;
   const UniqueFd poll_, wake_;                // epoll(7) of all links and wake_, an eventfd(2)
@@ -110,8 +112,8 @@ class MeshGroup final : public Group {
   std::uint64_t calls_ = 0;                     // number of collectives
   std::uint64_t sequence_ = 0;                  // sequence number of collectives
   std::vector<std::uint64_t> sent_, received_;  // number of point-to-point messages, by peer
+  const std::shared_ptr<SlowWire> wire_;
   CallLog log_;
-  std::atomic<std::uint64_t> traffic_ = 0;  // counts up when bytes pass
 };
 
 }  // namespace ds::comm

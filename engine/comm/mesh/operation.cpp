@@ -55,6 +55,7 @@ void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
   DS_ASSERT(group_.messages_.size() < group_.messages_.capacity());
   Message& message = group_.messages_.emplace_back(
       Message{.peer = peer, .outgoing = outgoing, .slot = slot, .bytes = bytes, .parts = parts});
+  (outgoing ? sent_ : received_) += bytes;
   Link& link = group_.link(peer);
   busy_ += link.idle() ? 1 : 0;
   link.post(message);
@@ -62,6 +63,7 @@ void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
 }
 
 void MeshGroup::Operation::finish() {
+  if (group_.wire_ && sent_ > 0) group_.wire_->carry(std::max(sent_, received_));
   drive([this] { return busy_ == 0; });
 }
 
@@ -90,7 +92,7 @@ void MeshGroup::Operation::move() {
     group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
     Link& link = group_.link(peer);
     if (link.idle()) continue;
-    group_.traffic_.fetch_add(1, std::memory_order_relaxed);
+    group_.log_.count_traffic();
     if (link.advance()) set_runnable(peer);
     if (link.ended() && group_.first_ended_ < 0) group_.first_ended_ = peer;
     // A peer whose connection ended is at fault only if this operation still needs it: a peer that

@@ -53,6 +53,7 @@ class MeshGroup::Operation {
   const Clock::time_point begun_ = Clock::now();
   std::size_t first_part_ = 0;  // of the message that is posted next
   int busy_ = 0;                // links that are not idle
+  std::size_t sent_ = 0, received_ = 0;  // bytes of the messages that were posted
   Countdown countdown_;
 };
 

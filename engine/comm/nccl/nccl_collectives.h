@@ -7,15 +7,13 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/nccl/communicator.h"
-#include "engine/comm/nccl/nccl_watchdog.h"
 #include "engine/device/device.h"
 
 namespace ds::comm {
 
 class NcclCollectives final : public Collectives {
  public:
-  /// Uses the calling thread's device. Errors: Error{config} when NCCL is missing and the world has
-  /// several ranks.
+  /// Uses the calling thread's device. Errors: Error{config} when NCCL is missing.
   NcclCollectives(Device& device, Collectives& host);
 
   [[nodiscard]] Activity& activity() override { return host_.activity(); }
@@ -31,7 +29,6 @@ class NcclCollectives final : public Collectives {
   Device& device_;
   Collectives& host_;
   int cuda_device_ = 0;
-  std::shared_ptr<NcclWatchdog> watchdog_;
 };
 
 /// Called by the plugin's entry.

@@ -50,13 +50,18 @@ NcclGroup::NcclGroup(Parts parts)
       own_stream_(parts_.device->make_side_stream(parts_.spec.name.c_str())),
       stream_(cuda::stream_of(*own_stream_)),
       marks_(parts_.device->allocate(Tier::device, spec().ranks.size())),
-      watch_(parts_.host->watch_calls(spec(),
-                                      [this](const std::string& reason) { on_hopeless(reason); })) {
-  parts_.watchdog->add(this);
-}
+      watch_(parts_.host->watch_calls(
+          spec(), {.give_up = [this](const std::string& reason) {
+                     const std::lock_guard lock(mutex_);
+                     if (hopeless_.empty()) hopeless_ = reason;
+                   },
+                   .poll = [this](Clock::time_point now, Clock::duration gap) {
+                     static_cast<void>(cudaSetDevice(parts_.cuda_device));
+                     return look(now, gap);
+                   }})) {}
 
 NcclGroup::~NcclGroup() {
-  parts_.watchdog->remove(this);
+  watch_.reset();
   parts_.comm->close(Deadline::after(kGoodbye));
 }
 
@@ -132,20 +137,20 @@ void NcclGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline
 
 void NcclGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
   DS_ASSERT(to >= 0 && to < size() && to != rank());
-  run({.is_collective = false, .operation = "send", .bytes = data.size()}, deadline,
-      [&](ncclComm_t comm) {
-        if (data.empty()) return ncclSuccess;
-        return api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
-      });
+  const auto put = [&](ncclComm_t comm) {
+    return data.empty() ? ncclSuccess
+                        : api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
+  };
+  run({.operation = "send", .is_collective = false, .bytes = data.size()}, deadline, put);
 }
 
 void NcclGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
   DS_ASSERT(from >= 0 && from < size() && from != rank());
-  run({.is_collective = false, .operation = "receive", .bytes = data.size()}, deadline,
-      [&](ncclComm_t comm) {
-        if (data.empty()) return ncclSuccess;
-        return api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
-      });
+  const auto put = [&](ncclComm_t comm) {
+    return data.empty() ? ncclSuccess
+                        : api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
+  };
+  run({.operation = "receive", .is_collective = false, .bytes = data.size()}, deadline, put);
 }
 
 void NcclGroup::barrier(Deadline deadline) {
