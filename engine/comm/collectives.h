@@ -2,6 +2,7 @@
 // (ordered_tree.h), in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,9 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/function_ref.h"
 #include "engine/comm/activity.h"
+#include "engine/comm/pieces.h"
 
 namespace ds {
 
@@ -62,6 +65,18 @@ class Group {
   virtual void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) = 0;
   /// Receives piece i from rank i; this rank's own piece must be filled in before the call.
   virtual void all_gather(ReceivePieces pieces, Deadline deadline) = 0;
+  /// Combines the members' values, which are equally long, in the order of the ranks, and gives the
+  /// result to all. `join` adds the right value to the left one; it must be associative, because
+  /// the grouping depends on the number of ranks. The memory is the host's.
+  using Join = FunctionRef<void(std::span<std::byte> left, std::span<const std::byte> right)>;
+  virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) {
+    std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
+    const auto values = cut_pieces(std::span(all), static_cast<std::size_t>(size()));
+    std::ranges::copy(value, values[static_cast<std::size_t>(rank())].begin());
+    all_gather(values, deadline);
+    std::ranges::copy(values[0], value.begin());
+    for (std::size_t i = 1; i < values.size(); ++i) join(value, values[i]);
+  }
   virtual void broadcast(std::span<std::byte> data, int root, Deadline deadline) = 0;
   virtual void send(std::span<const std::byte> data, int to, Deadline deadline) = 0;
   virtual void receive(std::span<std::byte> data, int from, Deadline deadline) = 0;

@@ -169,9 +169,6 @@ class Trainer {
   bool is_refused_ = false;                        // the step is not finite and ends the job
   std::vector<std::int64_t> offsets_;              // offsets of one micro-batch's samples
   std::vector<TakenSample> taken_;                 // samples of the last step
-  std::vector<std::byte> words_;                   // all ranks' encoded control words
-  std::vector<std::span<std::byte>> word_pieces_;  // pieces of words_, by rank
-  std::vector<ControlWord> decoded_;
 };
 
 }  // namespace ds

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -124,7 +125,7 @@ TEST_CASE("a message of an unexpected length is never delivered") {
   CHECK_MESSAGE(errors[1].find("no answer from rank 0") != std::string::npos, errors[1]);
 }
 
-TEST_CASE("short pieces of more ranks than 8 arrive in rounds, also empty ones") {
+TEST_CASE("among more ranks than 8: gathered pieces arrive, also empty ones; values are combined in order") {
   const auto errors = run_world(backends()[1], 11, [](Collectives&, Group& group) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::vector<std::byte>> memory;
@@ -139,6 +140,20 @@ TEST_CASE("short pieces of more ranks than 8 arrive in rounds, also empty ones")
         if (std::ranges::count(memory[rank], static_cast<std::byte>(rank + 1)) !=
             std::ssize(memory[rank]))
           throw std::runtime_error("wrong bytes");
+      }
+      std::array<std::byte, 100> values{};
+      values[0] = static_cast<std::byte>(group.rank() + round);
+      values[99] = std::byte{1};  // how many values there are
+      const auto append = [](std::span<std::byte> left, std::span<const std::byte> right) {
+        const auto count = std::to_integer<std::size_t>(left[99]);
+        const auto more = std::to_integer<std::size_t>(right[99]);
+        std::ranges::copy(right.first(more), left.begin() + static_cast<std::ptrdiff_t>(count));
+        left[99] = static_cast<std::byte>(count + more);
+      };
+      group.combine(values, append, soon());
+      for (int rank = 0; rank < group.size(); ++rank) {
+        if (values[static_cast<std::size_t>(rank)] != static_cast<std::byte>(rank + round))
+          throw std::runtime_error("wrong order");
       }
       group.barrier(soon());
     }

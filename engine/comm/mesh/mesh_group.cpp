@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "engine/comm/mesh/gather_rounds.h"
+#include "engine/comm/mesh/combine_tree.h"
 #include "engine/comm/mesh/operation.h"
 
 namespace ds::comm {
@@ -20,11 +20,9 @@ namespace {
 // The root sends a broadcast shorter than this straight to every member.
 constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
 
-// Up to this size every member sends straight to every other, so that an error names the rank that
-// is at fault. In larger groups the pieces up to kShortPiece go in rounds, where the number of
-// messages counts and not the bytes.
+// Up to this size every member sends its value straight to every other, so that an error names the
+// rank that is at fault. Larger groups use a tree, because the number of messages counts.
 constexpr int kStraightUpTo = 8;
-constexpr std::size_t kShortPiece = 4096;
 
 /// Returns a number that tells different values apart, in bits 32 to 55 of a slot.
 constexpr std::uint64_t mark_of(std::uint64_t value) {
@@ -47,7 +45,6 @@ MeshGroup::MeshGroup(Parts parts)
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       is_runnable_(spec_.ranks.size()),
-      marks_(spec_.ranks.size()),
       sent_(spec_.ranks.size()),
       received_(spec_.ranks.size()),
       wire_(std::move(parts.wire)),
@@ -59,7 +56,6 @@ MeshGroup::MeshGroup(Parts parts)
   if (!poll_ || !wake_) throw_errno("epoll_create1 or eventfd", errno);
   const std::size_t count = spec_.ranks.size();
   messages_.reserve(2 * count);
-  parts_.reserve(2 * count);
   runnable_.reserve(2 * count);
   parts.memories.resize(count);
   watch(wake_.get(), rank_);
@@ -116,36 +112,13 @@ void MeshGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
 void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   DS_ASSERT(std::ssize(pieces) == size());
   std::uint64_t sizes = 0;
-  std::size_t longest = 0;
-  for (const std::span<std::byte> piece : pieces) {
-    sizes = mixed(sizes, piece.size());
-    longest = std::max(longest, piece.size());
-  }
+  for (const std::span<std::byte> piece : pieces) sizes = mixed(sizes, piece.size());
   Operation operation(*this, "all_gather", deadline, sizes);
   const std::uint64_t slot = next_slot(Kind::all_gather);
-  if (size() > kStraightUpTo && longest <= kShortPiece)
-    return gather_in_rounds(operation, pieces, slot);
   const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
   for (int step = 1; step < size(); ++step)
     operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))], slot);
   for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own, slot);
-  operation.finish();
-}
-
-void MeshGroup::gather_in_rounds(Operation& operation, ReceivePieces pieces, std::uint64_t slot) {
-  for (const GatherRound& round : gather_rounds(size())) {
-    const auto add_parts = [&](int first) {
-      for (int i = 0; i < round.pieces; ++i)
-        operation.add_part(pieces[static_cast<std::size_t>(neighbor(first + i))]);
-    };
-    const std::size_t arrival = operation.posted();
-    add_parts(round.receive_from);
-    operation.post(neighbor(round.receive_from), false, slot);
-    const bool receives = operation.posted() > arrival;
-    add_parts(0);
-    operation.post(neighbor(round.send_to), true, slot);
-    if (receives) operation.finish(arrival);
-  }
   operation.finish();
 }
 
@@ -168,12 +141,15 @@ void MeshGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline
     return data.subspan(first, i + 1 == count ? data.size() - first : data.size() / count);
   };
   const std::uint64_t scatter = next_slot(Kind::scatter);
-  if (rank_ != root) operation.receive(root, part(rank_), scatter);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank_ && rank_ == root) operation.send(peer, part(peer), scatter);
-    if (peer != rank_ && rank_ != root) operation.receive(peer, part(peer), slot);
+    if (peer != rank_ && rank_ != root && peer != root) operation.receive(peer, part(peer), slot);
   }
-  if (rank_ != root) operation.finish(0);
+  if (rank_ != root) {
+    operation.receive(root, part(rank_), scatter);
+    operation.finish_newest();
+    operation.receive(root, part(root), slot);
+  }
   for (int step = 1; step < size(); ++step) {
     const int peer = (rank_ + step) % size();
     if (peer != root) operation.send(peer, part(rank_), slot);
@@ -197,24 +173,49 @@ void MeshGroup::receive(std::span<std::byte> data, int from, Deadline deadline) 
   operation.finish();
 }
 
+void MeshGroup::combine(std::span<std::byte> value, Join join, Deadline deadline) {
+  Operation operation(*this, "combine", deadline, value.size());
+  go_up_and_down(operation, value, join);
+}
+
 void MeshGroup::barrier(Deadline deadline) {
   Operation operation(*this, "barrier", deadline);
-  const std::uint64_t slot = next_slot(Kind::barrier);
-  const std::span<std::byte> all(marks_);
-  const auto mark = [&](int rank) { return all.subspan(static_cast<std::size_t>(rank), 1); };
-  if (size() > kStraightUpTo) {
-    // As in an all_gather, but one byte says that all earlier ones have arrived.
-    for (const GatherRound& round : gather_rounds(size())) {
-      const std::size_t arrival = operation.posted();
-      operation.receive(neighbor(round.receive_from), mark(neighbor(round.receive_from)), slot);
-      operation.send(neighbor(round.send_to), mark(rank_), slot);
-      operation.finish(arrival);
-    }
-    return operation.finish();
+  std::byte mark{};
+  go_up_and_down(operation, {&mark, 1}, [](auto, auto) {});
+}
+
+void MeshGroup::go_up_and_down(Operation& operation, std::span<std::byte> value, Join join) {
+  const bool is_straight = size() <= kStraightUpTo;
+  values_.resize(std::max(values_.size(), value.size() * (is_straight ? spec_.ranks.size() : 1)));
+  const auto value_of = [&](int rank) {
+    return std::span(values_).subspan(static_cast<std::size_t>(rank) * value.size(), value.size());
+  };
+  const std::uint64_t up = next_slot(Kind::combine), down = next_slot(Kind::combined);
+  if (is_straight) {
+    std::ranges::copy(value, value_of(rank_).begin());
+    for (int step = 1; step < size(); ++step)
+      operation.receive(neighbor(-step), value_of(neighbor(-step)), up);
+    for (int step = 1; step < size(); ++step)
+      operation.send(neighbor(step), value_of(rank_), up);
+    operation.finish();
+    std::ranges::copy(value_of(0), value.begin());
+    for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
+    return;
   }
-  for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), mark(neighbor(-step)), slot);
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), mark(rank_), slot);
+  const int width = width_at(rank_, size());
+  for (int child = 1; child < width && rank_ + child < size(); child *= 2) {
+    operation.receive(rank_ + child, value_of(0), up);
+    operation.finish_newest();
+    join(value, value_of(0));
+  }
+  if (rank_ != 0) {
+    operation.send(parent_of(rank_), value, up);
+    // The result arrives after the value has left, because it depends on it.
+    operation.receive(parent_of(rank_), value, down);
+    operation.finish_newest();
+  }
+  for (int child = width / 2; child > 0; child /= 2)
+    if (rank_ + child < size()) operation.send(rank_ + child, value, down);
   operation.finish();
 }
 

@@ -1,11 +1,9 @@
 // MeshGroup: a group over links. The calling thread moves the bytes, from the caller's memory to
 // the socket or out of the peer's memory; there is no other thread and no copy between.
 //
-// Every member sends straight to every other (all_to_all, large pieces of all_gather), so an error
-// names the rank that is at fault. Short pieces of many ranks go in rounds (gather_rounds.h).
+// Every member sends straight to every other, so an error names the rank that is at fault. In large
+// groups barrier() and combine() go up a tree to the first rank and down again.
 #pragma once
-
-#include <sys/uio.h>
 
 #include <atomic>
 #include <cstdint>
@@ -51,6 +49,7 @@ class MeshGroup final : public Group {
   void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
   void send(std::span<const std::byte> data, int to, Deadline deadline) override;
   void receive(std::span<std::byte> data, int from, Deadline deadline) override;
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override;
   void barrier(Deadline deadline) override;
   void abort() override;
 
@@ -62,7 +61,9 @@ class MeshGroup final : public Group {
     broadcast,
     scatter,
     point_to_point,
-    barrier
+    barrier,
+    combine,
+    combined
   };
 
   /// What other threads have reported; guarded by mutex_.
@@ -71,7 +72,7 @@ class MeshGroup final : public Group {
     std::string hopeless;  // why waiting is useless
   };
 
-  void gather_in_rounds(Operation& operation, ReceivePieces pieces, std::uint64_t slot);
+  void go_up_and_down(Operation& operation, std::span<std::byte> value, Join join);
   /// Wakes the thread that waits in an operation. Call it with mutex_ held.
   void wake();
   [[nodiscard]] News news();
@@ -103,10 +104,9 @@ class MeshGroup final : public Group {
   int first_ended_ = -1;  // the peer whose connection ended first
   // Storage of the current operation, kept so that no operation allocates
   std::vector<Message> messages_;
-  std::vector<iovec> parts_;
   std::vector<int> runnable_;      // peers whose links may move bytes now
   std::vector<bool> is_runnable_;  // by peer
-  std::vector<std::byte> marks_;   // what a barrier sends: one byte per member
+  std::vector<std::byte> values_;  // what the others combine
   std::string about_;
   std::uint64_t about_mark_ = 0;                // the hash of about_, as part of slots
   std::uint64_t calls_ = 0;                     // number of collectives

@@ -24,38 +24,27 @@ MeshGroup::Operation::~Operation() {
   group_.log_.end();
   for (const Message& message : group_.messages_) group_.link(message.peer).forget();
   group_.messages_.clear();
-  group_.parts_.clear();
   for (const int peer : group_.runnable_)
     group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
   group_.runnable_.clear();
 }
 
 void MeshGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
-  add_part(into);
-  post(from, false, slot);
+  post(from, false, into, slot);
 }
 
+// A message that is sent is only read.
 void MeshGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
-  add_part(data);
-  post(to, true, slot);
+  post(to, true, {const_cast<std::byte*>(data.data()), data.size()}, slot);
 }
 
-// The parts of a message that is sent are only read.
-void MeshGroup::Operation::add_part(std::span<const std::byte> part) {
-  DS_ASSERT(group_.parts_.size() < group_.parts_.capacity());
-  if (!part.empty()) group_.parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
-}
-
-void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
-  const std::span<const iovec> parts =
-      std::span(group_.parts_).subspan(std::exchange(first_part_, group_.parts_.size()));
-  std::size_t bytes = 0;
-  for (const iovec& part : parts) bytes += part.iov_len;
-  if (bytes == 0) return;
+void MeshGroup::Operation::post(int peer, bool outgoing, std::span<std::byte> data,
+                                std::uint64_t slot) {
+  if (data.empty()) return;
   DS_ASSERT(group_.messages_.size() < group_.messages_.capacity());
   Message& message = group_.messages_.emplace_back(
-      Message{.peer = peer, .outgoing = outgoing, .slot = slot, .bytes = bytes, .parts = parts});
-  (outgoing ? sent_ : received_) += bytes;
+      Message{.peer = peer, .outgoing = outgoing, .slot = slot, .data = data});
+  (outgoing ? sent_ : received_) += data.size();
   Link& link = group_.link(peer);
   busy_ += link.idle() ? 1 : 0;
   link.post(message);
@@ -67,9 +56,9 @@ void MeshGroup::Operation::finish() {
   drive([this] { return busy_ == 0; });
 }
 
-void MeshGroup::Operation::finish(std::size_t index) {
-  if (index >= group_.messages_.size()) return;
-  const Message& message = group_.messages_[index];
+void MeshGroup::Operation::finish_newest() {
+  if (group_.messages_.empty()) return;
+  const Message& message = group_.messages_.back();
   drive([&] { return message.done; });
 }
 

@@ -27,16 +27,13 @@ class MeshGroup::Operation {
   /// Zero bytes post nothing: both ends know the size.
   void receive(int from, std::span<std::byte> into, std::uint64_t slot);
   void send(int to, std::span<const std::byte> data, std::uint64_t slot);
-  /// Posts a message of several parts. add_part() adds to the message that is posted next.
-  void add_part(std::span<const std::byte> part);
-  void post(int peer, bool outgoing, std::uint64_t slot);
-  /// Returns when the message that was posted at `index` has arrived or left.
-  void finish(std::size_t index);
+  /// Returns when the newest message has arrived or left.
+  void finish_newest();
   /// Returns when every posted message has arrived or has left (its memory may be reused).
   void finish();
-  [[nodiscard]] std::size_t posted() const { return group_.messages_.size(); }
 
  private:
+  void post(int peer, bool outgoing, std::span<std::byte> data, std::uint64_t slot);
   void drive(const std::function<bool()>& is_done);
   void move();
   void wait(int milliseconds);
@@ -51,8 +48,7 @@ class MeshGroup::Operation {
   MeshGroup& group_;
   const std::string_view name_;
   const Clock::time_point begun_ = Clock::now();
-  std::size_t first_part_ = 0;  // of the message that is posted next
-  int busy_ = 0;                // links that are not idle
+  int busy_ = 0;  // links that are not idle
   std::size_t sent_ = 0, received_ = 0;  // bytes of the messages that were posted
   Countdown countdown_;
 };

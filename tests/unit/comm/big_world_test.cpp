@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/comm/control_word.h"
+#include "engine/comm/mesh/combine_tree.h"
 #include "engine/comm/mesh/coordinator.h"
-#include "engine/comm/mesh/gather_rounds.h"
 #include "engine/comm/rank_report.h"
 
 using namespace ds;
@@ -30,24 +30,25 @@ struct Cost {
   double seconds = 0;
 };
 
-// Runs the rounds on all ranks; `pieces[rank]` counts what a rank has, from its own piece on.
-Cost gather_in_rounds(int ranks, std::size_t bytes, std::vector<int>& pieces) {
+// Runs the tree on all ranks; `counts[rank]` is how many ranks' values a rank has combined.
+Cost combine_in_tree(int ranks, std::size_t bytes, std::vector<int>& counts) {
   Cost cost;
-  pieces.assign(static_cast<std::size_t>(ranks), 1);
-  for (const GatherRound& round : gather_rounds(ranks)) {
-    const std::vector<int> before = pieces;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const auto from = static_cast<std::size_t>((rank + round.receive_from) % ranks);
-      REQUIRE((static_cast<int>(from) + round.send_to) % ranks == rank);
-      REQUIRE(before[from] >= round.pieces);
-      // What arrives begins where the rank's own pieces end.
-      REQUIRE(before[static_cast<std::size_t>(rank)] == round.receive_from);
-      pieces[static_cast<std::size_t>(rank)] += round.pieces;
-      ++cost.messages;
-    }
-    cost.seconds +=
-        kLatency + 2 * kPerMessage + static_cast<double>(bytes) * round.pieces / kBytesPerSecond;
+  counts.assign(static_cast<std::size_t>(ranks), 1);
+  std::vector<int> depths(counts.size(), 0);
+  for (int rank = ranks - 1; rank > 0; --rank) {
+    const int parent = parent_of(rank), width = width_at(parent, ranks);
+    REQUIRE(std::has_single_bit(static_cast<unsigned>(rank - parent)));
+    REQUIRE(rank - parent < width);
+    // What arrives begins where the parent's values end, once its earlier children have answered.
+    REQUIRE(counts[static_cast<std::size_t>(rank)] <= width_at(rank, ranks));
+    int& depth = depths[static_cast<std::size_t>(parent)];
+    depth = std::max(depth, depths[static_cast<std::size_t>(rank)] + 1);
+    counts[static_cast<std::size_t>(parent)] += counts[static_cast<std::size_t>(rank)];
+    cost.messages += 2;  // up and down
   }
+  const double each = kLatency + 2 * kPerMessage + static_cast<double>(bytes) / kBytesPerSecond;
+  cost.seconds = 2 * std::bit_width(static_cast<unsigned>(ranks - 1)) * each;
+  CHECK(depths[0] <= std::bit_width(static_cast<unsigned>(ranks - 1)));
   return cost;
 }
 
@@ -108,24 +109,23 @@ class Guards {
 
 }  // namespace
 
-TEST_CASE("the control word of 1,024 ranks takes N log N messages and a fraction of the time") {
-  std::vector<int> pieces;
-  const Cost rounds = gather_in_rounds(kRanks, kControlWordBytes, pieces);
+TEST_CASE("the control word of 1,024 ranks takes 2 (N - 1) messages and a fraction of the time") {
+  std::vector<int> counts;
+  const Cost tree = combine_in_tree(kRanks, kControlWordBytes, counts);
   const Cost straight = gather_straight(kRanks, kControlWordBytes);
-  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: in rounds ", rounds.messages,
-          " messages, ", rounds.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
+  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: by a tree ", tree.messages,
+          " messages, ", tree.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
           straight.seconds * 1e3, " ms");
-  CHECK(pieces == std::vector<int>(kRanks, kRanks));
-  CHECK(rounds.messages == kRanks * 10);
-  CHECK(rounds.seconds < straight.seconds / 4);
+  CHECK(counts[0] == kRanks);
+  CHECK(tree.messages == 2 * (kRanks - 1));
+  CHECK(tree.seconds < straight.seconds / 4);
 }
 
-TEST_CASE("the rounds give every rank every piece, at any size") {
+TEST_CASE("the tree combines every rank's value once, at any size") {
   for (int ranks = 1; ranks <= 130; ++ranks) {
-    std::vector<int> pieces;
-    const Cost cost = gather_in_rounds(ranks, 100, pieces);
-    CHECK(pieces == std::vector<int>(static_cast<std::size_t>(ranks), ranks));
-    CHECK(cost.messages == ranks * std::bit_width(static_cast<unsigned>(ranks - 1)));
+    std::vector<int> counts;
+    combine_in_tree(ranks, 100, counts);
+    CHECK(counts[0] == ranks);
   }
 }
 
