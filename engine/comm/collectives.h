@@ -67,7 +67,7 @@ class Group {
   virtual void all_gather(ReceivePieces pieces, Deadline deadline) = 0;
   /// Combines the members' values, which are equally long, in the order of the ranks, and gives the
   /// result to all. `join` adds the right value to the left one; it must be associative, because
-  /// the grouping depends on the number of ranks. The memory is the host's.
+  /// the grouping depends on the number of ranks. The memory is the host's, also on an accelerator.
   using Join = FunctionRef<void(std::span<std::byte> left, std::span<const std::byte> right)>;
   virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) {
     std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
@@ -77,9 +77,10 @@ class Group {
     std::ranges::copy(values[0], value.begin());
     for (std::size_t i = 1; i < values.size(); ++i) join(value, values[i]);
   }
-  virtual void broadcast(std::span<std::byte> data, int root, Deadline deadline) = 0;
-  virtual void send(std::span<const std::byte> data, int to, Deadline deadline) = 0;
-  virtual void receive(std::span<std::byte> data, int from, Deadline deadline) = 0;
+  /// Gives the first rank's bytes to all. The memory is the host's.
+  void broadcast(std::span<std::byte> data, Deadline deadline) {
+    combine(data, [](auto, auto) {}, deadline);
+  }
   virtual void barrier(Deadline deadline) = 0;
   /// Makes every current and later operation fail: here at once, at the peers soon after.
   virtual void abort() = 0;

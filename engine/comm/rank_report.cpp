@@ -32,7 +32,7 @@ const RankReport::InGroup* find_group(const RankReport& report, const std::strin
 // Returns a call of another rank that has the same number as ours and differs from it.
 const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
   const RankReport::InGroup* in = find_group(report, waiting.group);
-  if (in == nullptr || waiting.call.number == 0) return nullptr;
+  if (in == nullptr) return nullptr;
   for (const Call& call : in->calls) {
     if (call.number != waiting.call.number) continue;
     return call == waiting.call ? nullptr : &call;
@@ -79,10 +79,8 @@ std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks
 }  // namespace
 
 std::string text_of(const Call& call) {
-  std::string text = call.operation;
-  if (!call.about.empty()) text += ' ' + call.about;
-  if (call.number != 0) text += fmt::format(" (number {})", call.number);
-  return text;
+  return fmt::format("{}{}{} (number {})", call.operation, call.about.empty() ? "" : " ",
+                     call.about, call.number);
 }
 
 std::string place_of(const RankReport& report) {

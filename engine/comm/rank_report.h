@@ -16,7 +16,7 @@ namespace ds {
 
 /// One collective. Calls of one group with equal numbers are the same one on every rank.
 struct Call {
-  std::uint64_t number = 0;  // 0: not a collective
+  std::uint64_t number = 0;  // counted from 1
   std::string operation{};   // "all_gather"
   std::string about{};       // its purpose
   std::uint64_t bytes = 0;   // a hash of the sizes, where all members know all of them

@@ -90,10 +90,6 @@ void run_rank(int rank, int port, UniqueFd plain_socket, const Bench& bench) {
       {"plain socket, 2 threads", [&] { plain_exchange(plain_socket.get(), out, in, bytes); }});
   rows.push_back({"all_gather", [&] { group->all_gather(pieces, soon()); }});
   rows.push_back({"all_to_all", [&] { group->all_to_all(sent, pieces, soon()); }});
-  rows.push_back({"send + receive (one way)", [&] {
-                    const std::span<std::byte> data = std::span(out).first(bytes);
-                    rank == 0 ? group->send(data, 1, soon()) : group->receive(data, 0, soon());
-                  }});
   for (int round = -1; round < bench.rounds; ++round) {
     for (Row& row : rows) {
       group->barrier(soon());

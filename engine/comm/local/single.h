@@ -24,9 +24,7 @@ class SingleGroup final : public Group {
       std::memcpy(receive[0].data(), send[0].data(), send[0].size());
   }
   void all_gather(ReceivePieces, Deadline) override { check("all_gather"); }
-  void broadcast(std::span<std::byte>, int, Deadline) override { check("broadcast"); }
-  void send(std::span<const std::byte>, int, Deadline) override { fail_without_peers(); }
-  void receive(std::span<std::byte>, int, Deadline) override { fail_without_peers(); }
+  void combine(std::span<std::byte>, Join, Deadline) override { check("combine"); }
   void barrier(Deadline) override { check("barrier"); }
   void abort() override { aborted_ = true; }
 
@@ -36,7 +34,6 @@ class SingleGroup final : public Group {
     throw Error(ErrorKind::comm, fmt::format("rank {} (of group {}): {}: the group was aborted",
                                              spec_.ranks.front(), spec_.name, operation));
   }
-  static void fail_without_peers() { DS_ASSERT(false, "a group of one rank has no peers"); }
 
   GroupSpec spec_;
   std::atomic<bool> aborted_ = false;

@@ -90,7 +90,7 @@ std::optional<std::string> Coordinator::take_report(ByteReader& request, Clock::
   seen.beat_at = now;
   if (report->progress != seen.report.progress) seen.progress_at = now;
   seen.report = *std::move(report);
-  if (now - judged_at_ >= beat_of(patience_)) {
+  if (now - judged_at_ >= beat_of(patience_) / 4) {
     judged_at_ = now;
     findings_ = encode(find_hangs(
         observed_, [this](const std::string& group) { return meshes_[group].ranks; }, patience_,

@@ -18,19 +18,6 @@ using namespace std::chrono_literals;
 // A busy machine delays a thread by less; a request to rank 0 takes less.
 constexpr Clock::duration kSuspended = 2s;
 
-bool waits_for(const RankReport& report, Clock::duration span) {
-  return std::ranges::any_of(report.groups, [span](const RankReport::InGroup& in) {
-    return in.waiting && in.waited >= span;
-  });
-}
-
-// Returns what other ranks that wait for the same call must learn soon.
-std::string news_in(const RankReport& report) {
-  RankReport news{.groups = report.groups};
-  for (RankReport::InGroup& in : news.groups) in.waited = {};
-  return encode(news);
-}
-
 }  // namespace
 
 HangGuard::HangGuard(Setup setup)
@@ -114,23 +101,22 @@ bool HangGuard::look() {
   return soon;
 }
 
-// Besides the beat, other ranks that wait must soon see what this rank waits in for long, or that
-// it gave up.
-bool HangGuard::is_due(const RankReport& own, Clock::time_point now) {
+// Other ranks that wait must soon see what this rank waits in for long, or that it gave up.
+bool HangGuard::is_due(const RankReport& own, Clock::time_point now) const {
   const auto long_wait = std::clamp<Clock::duration>(setup_.patience / 20, 10ms, 500ms);
-  const bool gave_up = std::ranges::any_of(
-      own.groups, [](const RankReport::InGroup& in) { return !in.failed.empty(); });
-  const bool has_news = (gave_up || waits_for(own, long_wait)) && news_in(own) != told_;
-  return has_news || now >= next_beat_;
+  const bool is_urgent =
+      std::ranges::any_of(own.groups, [long_wait](const RankReport::InGroup& in) {
+        return !in.failed.empty() || (in.waiting && in.waited >= long_wait);
+      });
+  return now >= reported_at_ + beat_of(setup_.patience) / (is_urgent ? 4 : 1);
 }
 
 void HangGuard::report(const RankReport& own) {
   const Deadline deadline =
       Deadline::after(std::min<Clock::duration>(1s, setup_.patience / 4));
-  next_beat_ = last_stamp_ + beat_of(setup_.patience);
+  reported_at_ = last_stamp_;
   const Findings findings = setup_.coordinator->report(setup_.rank, own, deadline);
   answered_at_ = stamp();
-  told_ = news_in(own);
   if (!findings.place.empty()) place_of_rank_0_ = findings.place;
   {
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 // HangGuard: ends waits for ranks that will never arrive. Every rank reports what it does to rank
-// 0's coordinator, which answers with what it finds in the reports of all: about one request a
-// second and rank.
+// 0's coordinator, which answers with what it finds in the reports of all: one request a second
+// and rank, four while it waits.
 //
 // A rank that computes for long is waited for as long as any rank makes progress. Ranks that issue
 // different operations are told at once. A rank that is stopped, or that loops in one op forever,
@@ -49,7 +49,7 @@ class HangGuard {
   bool look();
   bool poll_groups();
   [[nodiscard]] RankReport own_report(Clock::time_point now);
-  [[nodiscard]] bool is_due(const RankReport& own, Clock::time_point now);
+  [[nodiscard]] bool is_due(const RankReport& own, Clock::time_point now) const;
   void report(const RankReport& own);
   void give_up(const std::string& group, const Call& call, const std::string& reason);
   /// Returns the time; a long gap means that this process was suspended.
@@ -62,10 +62,9 @@ class HangGuard {
   std::vector<CallLog*> logs_;
   std::string suspicion_;
   // Used by the thread only:
-  Clock::time_point last_stamp_, last_poll_, suspended_until_, next_beat_;
+  Clock::time_point last_stamp_, last_poll_, suspended_until_, reported_at_{};
   Clock::time_point answered_at_;  // when rank 0 last answered
   std::string place_of_rank_0_;
-  std::string told_;  // the calls of the last report
   std::thread thread_;
 };
 

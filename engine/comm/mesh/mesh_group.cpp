@@ -17,9 +17,6 @@
 namespace ds::comm {
 namespace {
 
-// The root sends a broadcast shorter than this straight to every member.
-constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
-
 // Up to this size every member sends its value straight to every other, so that an error names the
 // rank that is at fault. Larger groups use a tree, because the number of messages counts.
 constexpr int kStraightUpTo = 8;
@@ -45,8 +42,6 @@ MeshGroup::MeshGroup(Parts parts)
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       is_runnable_(spec_.ranks.size()),
-      sent_(spec_.ranks.size()),
-      received_(spec_.ranks.size()),
       wire_(std::move(parts.wire)),
       log_(guard_, mesh_, {.give_up = [this](const std::string& reason) {
              const std::lock_guard lock(mutex_);
@@ -119,57 +114,6 @@ void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   for (int step = 1; step < size(); ++step)
     operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))], slot);
   for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own, slot);
-  operation.finish();
-}
-
-// A long broadcast is cut: the root sends each member its part, then all members send their parts
-// to all. The root sends the data twice instead of once per member.
-void MeshGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
-  DS_ASSERT(root >= 0 && root < size());
-  Operation operation(*this, "broadcast", deadline, data.size());
-  const std::uint64_t slot = next_slot(Kind::broadcast);
-  if (data.size() < kScatterFrom || size() == 2) {
-    if (rank_ != root) operation.receive(root, data, slot);
-    for (int step = 1; step < size() && rank_ == root; ++step)
-      operation.send((rank_ + step) % size(), data, slot);
-    return operation.finish();
-  }
-  const auto part = [&](int index) {
-    const auto count = static_cast<std::size_t>(size());
-    const auto i = static_cast<std::size_t>(index);
-    const std::size_t first = data.size() / count * i;
-    return data.subspan(first, i + 1 == count ? data.size() - first : data.size() / count);
-  };
-  const std::uint64_t scatter = next_slot(Kind::scatter);
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank_ && rank_ == root) operation.send(peer, part(peer), scatter);
-    if (peer != rank_ && rank_ != root && peer != root) operation.receive(peer, part(peer), slot);
-  }
-  if (rank_ != root) {
-    operation.receive(root, part(rank_), scatter);
-    operation.finish_newest();
-    operation.receive(root, part(root), slot);
-  }
-  for (int step = 1; step < size(); ++step) {
-    const int peer = (rank_ + step) % size();
-    if (peer != root) operation.send(peer, part(rank_), slot);
-  }
-  operation.finish();
-}
-
-void MeshGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
-  DS_ASSERT(to >= 0 && to < size() && to != rank_);
-  Operation operation(*this, "send", deadline, std::nullopt);
-  const std::uint64_t number = ++sent_[static_cast<std::size_t>(to)];
-  operation.send(to, data, message_slot(Kind::point_to_point, number));
-  operation.finish();
-}
-
-void MeshGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
-  DS_ASSERT(from >= 0 && from < size() && from != rank_);
-  Operation operation(*this, "receive", deadline, std::nullopt);
-  const std::uint64_t number = ++received_[static_cast<std::size_t>(from)];
-  operation.receive(from, data, message_slot(Kind::point_to_point, number));
   operation.finish();
 }
 
@@ -261,7 +205,7 @@ std::string MeshGroup::report_fault(const std::string& what) {
 // The slot contains the kind and the purpose of an operation, so the bytes of members that issue
 // different operations never mix. Such members wait for each other until the hang guard tells them.
 std::uint64_t MeshGroup::next_slot(Kind kind) {
-  return message_slot(kind, about_mark_ | (++sequence_ & 0xffff'ffff));
+  return static_cast<std::uint64_t>(kind) << 56 | about_mark_ | (++sequence_ & 0xffff'ffff);
 }
 
 std::string MeshGroup::name_of(int group_rank) const {

@@ -46,9 +46,6 @@ class MeshGroup final : public Group {
   void about(std::string_view path) override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
   void combine(std::span<std::byte> value, Join join, Deadline deadline) override;
   void barrier(Deadline deadline) override;
   void abort() override;
@@ -58,10 +55,6 @@ class MeshGroup final : public Group {
   enum class Kind : std::uint8_t {
     all_to_all = 1,
     all_gather,
-    broadcast,
-    scatter,
-    point_to_point,
-    barrier,
     combine,
     combined
   };
@@ -82,9 +75,6 @@ class MeshGroup final : public Group {
   /// another member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
   [[nodiscard]] std::uint64_t next_slot(Kind kind);
-  [[nodiscard]] static std::uint64_t message_slot(Kind kind, std::uint64_t number) {
-    return (static_cast<std::uint64_t>(kind) << 56) | number;
-  }
   [[nodiscard]] int neighbor(int step) const { return (rank_ + size() + step) % size(); }
   [[nodiscard]] Link& link(int peer) { return *links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] std::string name_of(int group_rank) const;
@@ -110,8 +100,7 @@ class MeshGroup final : public Group {
   std::string about_;
   std::uint64_t about_mark_ = 0;                // the hash of about_, as part of slots
   std::uint64_t calls_ = 0;                     // number of collectives
-  std::uint64_t sequence_ = 0;                  // sequence number of collectives
-  std::vector<std::uint64_t> sent_, received_;  // number of point-to-point messages, by peer
+  std::uint64_t sequence_ = 0;                  // number of slots
   const std::shared_ptr<SlowWire> wire_;
   CallLog log_;
 };

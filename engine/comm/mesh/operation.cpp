@@ -13,11 +13,11 @@
 namespace ds::comm {
 
 MeshGroup::Operation::Operation(MeshGroup& group, std::string_view name, Deadline deadline,
-                                std::optional<std::uint64_t> bytes)
+                                std::uint64_t bytes)
     : group_(group), name_(name), countdown_(deadline, begun_) {
   if (group_.news().aborted) fail("the group was aborted");
   if (group_.failed_) fail("the group had already failed");
-  group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
+  group_.log_.begin(++group_.calls_, name_, group_.about_, bytes);
 }
 
 MeshGroup::Operation::~Operation() {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +17,9 @@ namespace ds::comm {
 class MeshGroup::Operation {
  public:
   /// Errors: Error{comm} when the group failed or was aborted before. `bytes`: what all members
-  /// know of the sizes of a collective; nothing for point-to-point messages.
+  /// know of the sizes.
   Operation(MeshGroup& group, std::string_view name, Deadline deadline,
-            std::optional<std::uint64_t> bytes = 0);
+            std::uint64_t bytes = 0);
   ~Operation();
   Operation(const Operation&) = delete;
 

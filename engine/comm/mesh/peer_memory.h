@@ -8,7 +8,6 @@
 // unrelated process, are never accepted.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +18,8 @@
 namespace ds::comm {
 
 struct MemoryCard {
-  std::array<std::uint64_t, 2> machine{};  // the kernel's boot id; zeros: do not read
-  std::uint64_t pid_namespace = 0;         // its inode
+  std::string machine{};            // the kernel's boot id; empty: do not read
+  std::uint64_t pid_namespace = 0;  // its inode
   std::uint64_t process = 0;
   std::uint64_t address = 0;  // of the word
   std::uint64_t word = 0;     // never 0

@@ -25,13 +25,11 @@ struct Flight {
     done
   };
   const char* operation = "";
-  bool is_collective = true;
   std::uint64_t bytes = 0;
   Clock::duration budget{};  // time for the peers to arrive, from when it runs
   // Set by the log:
   std::string about{};
-  // How many collectives were issued up to this operation. Equal numbers of two collectives mean
-  // the same one on every rank. Point-to-point operations are not counted.
+  // Counted from 1: equal numbers mean the same operation on every rank.
   std::uint64_t number = 0;
   State state = State::done;
   Clock::time_point since{};  // when it entered this state
@@ -55,11 +53,10 @@ class FlightLog {
     const std::size_t place = last_++ % kFlights;
     Flight& flight = flights_[place];
     flight.operation = operation.operation;
-    flight.is_collective = operation.is_collective;
     flight.bytes = operation.bytes;
     flight.budget = operation.budget;
     flight.about.assign(about);
-    flight.number = collectives_ += operation.is_collective ? 1 : 0;
+    flight.number = last_;
     enter(flight, Flight::State::issuing, now);
     return place;
   }
@@ -112,7 +109,6 @@ class FlightLog {
   }
   std::array<Flight, kFlights> flights_;
   std::uint64_t last_ = 0, done_ = 0;  // how many were issued; how many have ended
-  std::uint64_t collectives_ = 0;
 };
 
 }  // namespace ds::comm

@@ -81,7 +81,7 @@ std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicat
                                   const GroupSpec& spec, Deadline deadline) const {
   control.about("NCCL's unique id");
   Invite invite = control.rank() == 0 ? make_invite(api) : Invite{};
-  control.broadcast(std::as_writable_bytes(std::span(&invite, 1)), 0, deadline);
+  control.broadcast(std::as_writable_bytes(std::span(&invite, 1)), deadline);
   Communicator::Failure failure;
   if (invite.why[0] != '\0') {
     if (control.rank() == 0) failure = invite.why.data();

@@ -19,7 +19,7 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 
 }  // namespace
 
-std::size_t NcclGroup::run(const Flight& operation, Deadline deadline, Put put) {
+void NcclGroup::run(const Flight& operation, Deadline deadline, Put put) {
   wait_for_place();
   throw_failure(operation.operation);
   std::size_t place = 0;
@@ -45,7 +45,6 @@ std::size_t NcclGroup::run(const Flight& operation, Deadline deadline, Put put) 
     wait_for_end(ended_[place].get);
     raise_failure();
   }
-  return place;
 }
 
 // Waits while the log is full: issuing runs ahead of the device by at most kFlights operations.
@@ -129,7 +128,7 @@ void NcclGroup::tell_guard() {
   if (flight == nullptr) return watch_->end();
   // No member knows alone how many bytes all_to_all moves.
   const bool is_known = std::string_view(flight->operation) != "all_to_all";
-  watch_->begin(flight->is_collective ? flight->number : 0, flight->operation, flight->about,
+  watch_->begin(flight->number, flight->operation, flight->about,
                 is_known ? flight->bytes : 0);
 }
 

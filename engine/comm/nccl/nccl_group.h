@@ -45,10 +45,11 @@ class NcclGroup final : public Group {
   void raise_failure() override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
-  /// Waits for the stream.
+  /// Over the host's wire; does not wait for the stream.
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override {
+    parts_.control->combine(value, join, deadline);
+  }
+  /// Waits for the stream, then for the other ranks over the host's wire.
   void barrier(Deadline deadline) override;
   void abort() override;
 
@@ -60,8 +61,7 @@ class NcclGroup final : public Group {
     Event(const Event&) = delete;
     cudaEvent_t get = nullptr;
   };
-  /// Returns the index in the log.
-  std::size_t run(const Flight& operation, Deadline deadline, Put put);
+  void run(const Flight& operation, Deadline deadline, Put put);
   ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
   void wait_for_place();
   void wait_for_end(cudaEvent_t end);
@@ -77,7 +77,6 @@ class NcclGroup final : public Group {
   const NcclApi& api_;
   std::unique_ptr<Stream> own_stream_;
   cudaStream_t stream_ = nullptr;
-  std::unique_ptr<Arena> marks_;  // what a barrier sends: one byte per member
   std::array<Event, FlightLog::kFlights> begun_, ended_;  // by index in the log
   std::string about_;
   std::mutex look_mutex_;  // held while polling, by the guard or by raise_failure()

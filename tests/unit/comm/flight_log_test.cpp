@@ -79,18 +79,6 @@ TEST_CASE("the log is a ring: full when as many are unfinished, free again when 
   CHECK(log.oldest_place() == 1);
 }
 
-TEST_CASE("point-to-point operations are not counted: numbers stay the same on all ranks") {
-  FlightLog log;
-  issue(log, "all_gather", "a", 1s);
-  log.begin({.operation = "send", .is_collective = false}, "b", kStart);
-  log.issued(kStart);
-  issue(log, "all_gather", "c", 1s);
-  CHECK(log.newest()->number == 2);
-  log.advance(Flight::State::done, kStart);
-  log.advance(Flight::State::running, kStart);
-  CHECK(log.place() == "waits in send b (number 1)");
-}
-
 TEST_CASE("a rank's place is the oldest unfinished operation, else the last one") {
   FlightLog log;
   CHECK(log.place() == "has issued nothing");

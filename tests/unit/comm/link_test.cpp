@@ -109,7 +109,7 @@ TEST_CASE("a peer is readable on this machine only, and an obstacle is named") {
   const OwnMemory own(true), hidden(false);
   CHECK(PeerMemory(own.card(), own.card()).readable());
   MemoryCard elsewhere = own.card(), other_process = own.card(), ended = own.card();
-  elsewhere.machine[0] ^= 1;
+  elsewhere.machine += "x";
   other_process.word ^= 1;
   CHECK(!PeerMemory(own.card(), elsewhere).readable());
   CHECK(PeerMemory(own.card(), elsewhere).obstacle().empty());
