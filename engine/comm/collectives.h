@@ -79,7 +79,8 @@ class Group {
   }
   /// Gives the first rank's bytes to all. The memory is the host's.
   void broadcast(std::span<std::byte> data, Deadline deadline) {
-    combine(data, [](auto, auto) {}, deadline);
+    combine(
+        data, [](auto, auto) {}, deadline);
   }
   virtual void barrier(Deadline deadline) = 0;
   /// Makes every current and later operation fail: here at once, at the peers soon after.
@@ -123,7 +124,8 @@ class Collectives {
   virtual std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) = 0;
   /// Watches a group whose operations run elsewhere (NCCL) for hangs, as groups made here are
   /// watched. Collective over the members. Returns null where nothing guards against hangs.
-  virtual std::unique_ptr<CallWatch> watch_calls(const GroupSpec& /*spec*/, WatchedCalls /*calls*/) {
+  virtual std::unique_ptr<CallWatch> watch_calls(const GroupSpec& /*spec*/,
+                                                 WatchedCalls /*calls*/) {
     return nullptr;
   }
 

@@ -121,11 +121,11 @@ void join(ControlWord& left, const ControlWord& right) {
 
 StepDecision decide(const ControlWord& all) {
   if (all.stray >= 0) {
-    throw Error(ErrorKind::comm,
-                fmt::format("rank {} is at step {} of epoch {}, rank {} at step {} of epoch {}",
-                            all.stray, all.stray_step, all.stray_epoch, all.rank, all.step,
-                            all.epoch),
-                "start all ranks with the same configuration and from the same checkpoint");
+    throw Error(
+        ErrorKind::comm,
+        fmt::format("rank {} is at step {} of epoch {}, rank {} at step {} of epoch {}", all.stray,
+                    all.stray_step, all.stray_epoch, all.rank, all.step, all.epoch),
+        "start all ranks with the same configuration and from the same checkpoint");
   }
   return {.step = all.step,
           .tokens = all.tokens,

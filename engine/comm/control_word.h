@@ -11,9 +11,10 @@
 
 namespace ds {
 
-/// One rank's word, or the joined one of several. Sums are exact (ExactSum), so the decision has the
-/// same bits on any number of ranks. This holds as long as the summands do not depend on the number of ranks: they are sums
-/// over leaves of fixed shape and over one virtual rank's micro-batch.
+/// One rank's word, or the joined one of several. Sums are exact (ExactSum), so the decision has
+/// the same bits on any number of ranks. This holds as long as the summands do not depend on the
+/// number of ranks: they are sums over leaves of fixed shape and over one virtual rank's
+/// micro-batch.
 struct ControlWord {
   int rank = 0;  // the lowest of those whose words were joined
   std::int64_t step = 0;
@@ -72,8 +73,8 @@ struct StepDecision {
   std::uint64_t lowest_progress = 0;
 };
 
-/// Derives the decision from the joined word of all ranks. Errors: Error{comm} naming a rank that is
-/// at another step or epoch.
+/// Derives the decision from the joined word of all ranks. Errors: Error{comm} naming a rank that
+/// is at another step or epoch.
 StepDecision decide(const ControlWord& all);
 
 }  // namespace ds

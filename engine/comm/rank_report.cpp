@@ -55,8 +55,7 @@ bool waits_somewhere(const RankReport& report) {
 
 bool waits_in(const RankReport& report, const Waiting& waiting) {
   const RankReport::InGroup* in = find_group(report, waiting.group);
-  return in != nullptr && in->waiting &&
-         in->calls.back().number == waiting.call.number;
+  return in != nullptr && in->waiting && in->calls.back().number == waiting.call.number;
 }
 
 // Names, of the ranks that this one waits for, one that is in no collective; failing that, one that
@@ -166,8 +165,7 @@ std::optional<Findings> decode_findings(std::string_view bytes) {
   ByteReader in(bytes);
   Findings findings{.suspicion = in.text(), .place = in.text()};
   while (in.is_good() && !in.is_done()) {
-    findings.verdicts.push_back(
-        {.group = in.text(), .call = take_call(in), .reason = in.text()});
+    findings.verdicts.push_back({.group = in.text(), .call = take_call(in), .reason = in.text()});
   }
   if (!in.is_done()) return std::nullopt;
   return findings;

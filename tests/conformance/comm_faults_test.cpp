@@ -51,7 +51,8 @@ void gather_bytes(Group& group, Deadline deadline) {
 // Sends bytes from one rank to another, among ranks that may be fewer than the group's.
 void send(Group& group, std::size_t from, std::size_t to, Deadline deadline) {
   std::vector<std::byte> data(100'000);
-  const auto me = static_cast<std::size_t>(group.rank()), size = static_cast<std::size_t>(group.size());
+  const auto me = static_cast<std::size_t>(group.rank()),
+             size = static_cast<std::size_t>(group.size());
   std::vector<std::span<const std::byte>> out(size);
   std::vector<std::span<std::byte>> in(size);
   if (me == from) out[to] = data;
@@ -158,8 +159,9 @@ TEST_CASE("abort from another thread ends the wait locally, and soon at the peer
       over.arrive_and_wait();
     });
     CHECK(errors == std::vector<std::string>(3));
-    CHECK_MESSAGE(contains(messages[0], "rank 0 (of group world): all_gather: the group was aborted"),
-                  messages[0]);
+    CHECK_MESSAGE(
+        contains(messages[0], "rank 0 (of group world): all_gather: the group was aborted"),
+        messages[0]);
     for (const std::string& message : messages)
       CHECK_MESSAGE(contains(message, "all_gather: "), message);
   }

@@ -122,13 +122,15 @@ TEST_CASE("a message of an unexpected length is never delivered") {
     std::array<std::span<const std::byte>, 2> out{};
     std::array<std::span<std::byte>, 2> in{};
     rank == 0 ? void(out[1] = data) : void(in[0] = data);
-    groups[static_cast<std::size_t>(rank)]->all_to_all(
-        out, in, rank == 0 ? soon() : Deadline::after(200ms));
+    groups[static_cast<std::size_t>(rank)]->all_to_all(out, in,
+                                                       rank == 0 ? soon() : Deadline::after(200ms));
   });
   CHECK_MESSAGE(errors[1].find("no answer from rank 0") != std::string::npos, errors[1]);
 }
 
-TEST_CASE("among more ranks than 8: gathered pieces arrive, also empty ones; values are combined in order") {
+TEST_CASE(
+    "among more ranks than 8: gathered pieces arrive, also empty ones; values are combined in "
+    "order") {
   const auto errors = run_world(backends()[1], 11, [](Collectives&, Group& group) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::vector<std::byte>> memory;

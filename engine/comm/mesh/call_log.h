@@ -51,7 +51,7 @@ class CallLog final : public CallWatch {
   const std::string group_;
   const WatchedCalls functions_;
   std::atomic<std::uint64_t> traffic_ = 0;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;       // guards all below
   std::array<Call, kKept> calls_;  // call n at index n % kKept
   std::uint64_t count_ = 0;
   bool waiting_ = false;

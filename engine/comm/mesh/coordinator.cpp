@@ -13,9 +13,7 @@ constexpr std::size_t kMostMeshes = 10'000, kLongestFault = 10'000;
 }  // namespace
 
 Coordinator::Coordinator(int world_size, Clock::duration patience, Clock::time_point now)
-    : patience_(patience),
-      observed_(static_cast<std::size_t>(world_size)),
-      last_request_(now) {
+    : patience_(patience), observed_(static_cast<std::size_t>(world_size)), last_request_(now) {
   for (Observed& each : observed_) each.beat_at = each.progress_at = now;
 }
 

@@ -15,8 +15,8 @@
 
 namespace ds::comm {
 
-/// Errors: every request throws Error{comm} when rank 0 is gone or does not answer in time. The next
-/// one connects again. Threads: any; one request at a time, and rank 0 answers each at once.
+/// Errors: every request throws Error{comm} when rank 0 is gone or does not answer in time. The
+/// next one connects again. Threads: any; one request at a time, and rank 0 answers each at once.
 class CoordinatorClient {
  public:
   explicit CoordinatorClient(std::shared_ptr<Coordinator> own) : own_(std::move(own)) {}

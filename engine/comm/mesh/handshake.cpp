@@ -108,10 +108,9 @@ SignedNote sign(std::string_view text, const std::string& key, Side signer, cons
     all.append(reinterpret_cast<const char*>(hello->data()), hello->size());
   all.append(note.text.data(), note.text.size());
   unsigned int length = 0;
-  const unsigned char* done =
-      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-           reinterpret_cast<const unsigned char*>(all.data()), all.size(),
-           reinterpret_cast<unsigned char*>(note.mac.data()), &length);
+  const unsigned char* done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                                   reinterpret_cast<const unsigned char*>(all.data()), all.size(),
+                                   reinterpret_cast<unsigned char*>(note.mac.data()), &length);
   DS_ASSERT(done != nullptr && length == note.mac.size());
   return note;
 }
@@ -186,8 +185,7 @@ UniqueFd open_connection(const Endpoint& address, const Membership& membership,
     std::string why;
     UniqueFd fd = try_open(address, membership, purpose, deadline, why);
     if (fd) return fd;
-    if (deadline.passed())
-      throw Error(ErrorKind::comm, fmt::format("{}: {}", address.text(), why));
+    if (deadline.passed()) throw Error(ErrorKind::comm, fmt::format("{}: {}", address.text(), why));
     const auto pause = std::min<std::chrono::milliseconds>(100ms, deadline.remaining());
     ::poll(nullptr, 0, static_cast<int>(pause.count()));
   }

@@ -4,7 +4,8 @@
 //   dialer   -> acceptor   hello: magic (8), nonce D (32)
 //   acceptor -> dialer     hello: magic (8), nonce A (32)
 //   dialer   -> acceptor   note: purpose and job (1024), HMAC(key, "dialer" D A note) (32)
-//   acceptor -> dialer     note: why the dialer is refused, or empty, HMAC(key, "acceptor" D A note)
+//   acceptor -> dialer     note: why the dialer is refused, or empty, HMAC(key, "acceptor" D A
+//   note)
 //                          or zeros instead: the dialer's key is another one
 //
 // Without a key (a run by hand, or under another launcher) the empty key is used. That keeps

@@ -112,8 +112,7 @@ bool HangGuard::is_due(const RankReport& own, Clock::time_point now) const {
 }
 
 void HangGuard::report(const RankReport& own) {
-  const Deadline deadline =
-      Deadline::after(std::min<Clock::duration>(1s, setup_.patience / 4));
+  const Deadline deadline = Deadline::after(std::min<Clock::duration>(1s, setup_.patience / 4));
   reported_at_ = last_stamp_;
   const Findings findings = setup_.coordinator->report(setup_.rank, own, deadline);
   answered_at_ = stamp();

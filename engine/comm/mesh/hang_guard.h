@@ -5,7 +5,8 @@
 // A rank that computes for long is waited for as long as any rank makes progress. Ranks that issue
 // different operations are told at once. A rank that is stopped, or that loops in one op forever,
 // is named. Time in which this process was suspended does not count.
-// Groups whose operations run elsewhere are polled on the same thread. docs/decisions/0017-no-hang.md.
+// Groups whose operations run elsewhere are polled on the same thread.
+// docs/decisions/0017-no-hang.md.
 #pragma once
 
 #include <condition_variable>

@@ -30,7 +30,7 @@ namespace ds::comm {
 struct Message {
   int peer = 0;
   bool outgoing = false;
-  std::uint64_t slot = 0;  // must be the same at both ends
+  std::uint64_t slot = 0;       // must be the same at both ends
   std::span<std::byte> data{};  // where the bytes are or belong; only read if outgoing
   bool done = false;            // has arrived; or has left, so that its memory may be reused
 };

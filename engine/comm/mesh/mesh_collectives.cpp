@@ -119,8 +119,7 @@ std::unique_ptr<Group> MeshCollectives::make_group(const GroupSpec& spec, Deadli
                                                       .mesh = mesh.name});
 }
 
-std::unique_ptr<CallWatch> MeshCollectives::watch_calls(const GroupSpec& spec,
-                                                        WatchedCalls calls) {
+std::unique_ptr<CallWatch> MeshCollectives::watch_calls(const GroupSpec& spec, WatchedCalls calls) {
   const auto self = std::ranges::find(spec.ranks, rank());
   const Mesh mesh{.spec = spec,
                   .name = unique_name(fmt::format("{}/{}/calls", spec.name, spec.epoch)),

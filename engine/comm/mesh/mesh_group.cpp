@@ -21,11 +21,6 @@ namespace {
 // rank that is at fault. Larger groups use a tree, because the number of messages counts.
 constexpr int kStraightUpTo = 8;
 
-/// Returns a number that tells different values apart, in bits 32 to 55 of a slot.
-constexpr std::uint64_t mark_of(std::uint64_t value) {
-  return (value * 0x9e37'79b9'7f4a'7c15U >> 40) << 32;
-}
-
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9e37'79b9'7f4a'7c15U + (hash >> 29);
 }
@@ -43,11 +38,7 @@ MeshGroup::MeshGroup(Parts parts)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       is_runnable_(spec_.ranks.size()),
       wire_(std::move(parts.wire)),
-      log_(guard_, mesh_, {.give_up = [this](const std::string& reason) {
-             const std::lock_guard lock(mutex_);
-             if (news_.hopeless.empty()) news_.hopeless = reason;
-             wake();
-           }}) {
+      log_(guard_, mesh_, {.give_up = [this](const std::string& reason) { stop(reason); }}) {
   if (!poll_ || !wake_) throw_errno("epoll_create1 or eventfd", errno);
   const std::size_t count = spec_.ranks.size();
   messages_.reserve(2 * count);
@@ -78,27 +69,17 @@ void MeshGroup::watch(int descriptor, int peer) const {
     throw_errno("epoll_ctl", errno);
 }
 
-void MeshGroup::about(std::string_view path) {
-  about_ = path;
-  about_mark_ = mark_of(std::hash<std::string_view>()(path));
-}
-
 void MeshGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
   DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
   const std::span<const std::byte> own_from = send[static_cast<std::size_t>(rank_)];
   const std::span<std::byte> own = receive[static_cast<std::size_t>(rank_)];
   DS_ASSERT(own.size() == own_from.size());
   Operation operation(*this, "all_to_all", deadline);
-  const std::uint64_t slot = next_slot(Kind::all_to_all);
   // Each rank begins with its right neighbor, so that not all ranks send to the same one at once.
-  for (int step = 1; step < size(); ++step) {
-    const auto from = static_cast<std::size_t>((rank_ + size() - step) % size());
-    operation.receive(static_cast<int>(from), receive[from], slot);
-  }
-  for (int step = 1; step < size(); ++step) {
-    const auto to = static_cast<std::size_t>((rank_ + step) % size());
-    operation.send(static_cast<int>(to), send[to], slot);
-  }
+  for (int step = 1; step < size(); ++step)
+    operation.receive(neighbor(-step), receive[static_cast<std::size_t>(neighbor(-step))]);
+  for (int step = 1; step < size(); ++step)
+    operation.send(neighbor(step), send[static_cast<std::size_t>(neighbor(step))]);
   if (!own.empty() && own.data() != own_from.data())
     std::memcpy(own.data(), own_from.data(), own.size());
   operation.finish();
@@ -109,11 +90,10 @@ void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   std::uint64_t sizes = 0;
   for (const std::span<std::byte> piece : pieces) sizes = mixed(sizes, piece.size());
   Operation operation(*this, "all_gather", deadline, sizes);
-  const std::uint64_t slot = next_slot(Kind::all_gather);
   const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
   for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))], slot);
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own, slot);
+    operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))]);
+  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own);
   operation.finish();
 }
 
@@ -134,13 +114,11 @@ void MeshGroup::go_up_and_down(Operation& operation, std::span<std::byte> value,
   const auto value_of = [&](int rank) {
     return std::span(values_).subspan(static_cast<std::size_t>(rank) * value.size(), value.size());
   };
-  const std::uint64_t up = next_slot(Kind::combine), down = next_slot(Kind::combined);
   if (is_straight) {
     std::ranges::copy(value, value_of(rank_).begin());
     for (int step = 1; step < size(); ++step)
-      operation.receive(neighbor(-step), value_of(neighbor(-step)), up);
-    for (int step = 1; step < size(); ++step)
-      operation.send(neighbor(step), value_of(rank_), up);
+      operation.receive(neighbor(-step), value_of(neighbor(-step)));
+    for (int step = 1; step < size(); ++step) operation.send(neighbor(step), value_of(rank_));
     operation.finish();
     std::ranges::copy(value_of(0), value.begin());
     for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
@@ -148,34 +126,38 @@ void MeshGroup::go_up_and_down(Operation& operation, std::span<std::byte> value,
   }
   const int width = width_at(rank_, size());
   for (int child = 1; child < width && rank_ + child < size(); child *= 2) {
-    operation.receive(rank_ + child, value_of(0), up);
+    operation.receive(rank_ + child, value_of(0));
     operation.finish_newest();
     join(value, value_of(0));
   }
   if (rank_ != 0) {
-    operation.send(parent_of(rank_), value, up);
+    operation.send(parent_of(rank_), value);
     // The result arrives after the value has left, because it depends on it.
-    operation.receive(parent_of(rank_), value, down);
+    operation.receive(parent_of(rank_), value);
     operation.finish_newest();
   }
   for (int child = width / 2; child > 0; child /= 2)
-    if (rank_ + child < size()) operation.send(rank_ + child, value, down);
+    if (rank_ + child < size()) operation.send(rank_ + child, value);
   operation.finish();
 }
 
 void MeshGroup::abort() {
-  {
-    const std::lock_guard lock(mutex_);
-    news_.aborted = true;
-    wake();
-  }
+  stop("the group was aborted");
   close_links();
 }
 
-void MeshGroup::wake() {
-  has_news_ = true;
+void MeshGroup::stop(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_.empty()) stopped_ = why;
+  is_stopped_ = true;
   const std::uint64_t one = 1;
   DS_ASSERT(::write(wake_.get(), &one, sizeof one) == sizeof one);
+}
+
+std::string MeshGroup::stopped() {
+  if (!is_stopped_) return {};
+  const std::lock_guard lock(mutex_);
+  return stopped_;
 }
 
 void MeshGroup::close_links() {
@@ -183,11 +165,6 @@ void MeshGroup::close_links() {
     if (link) link->say_goodbye();
   for (const auto& link : links_)
     if (link) link->close();
-}
-
-MeshGroup::News MeshGroup::news() {
-  const std::lock_guard lock(mutex_);
-  return news_;
 }
 
 // A member that gives up closes its links, and the others see that before their own wait ends.
@@ -200,12 +177,6 @@ std::string MeshGroup::report_fault(const std::string& what) {
   } catch (const Error&) {
     return what;
   }
-}
-
-// The slot contains the kind and the purpose of an operation, so the bytes of members that issue
-// different operations never mix. Such members wait for each other until the hang guard tells them.
-std::uint64_t MeshGroup::next_slot(Kind kind) {
-  return static_cast<std::uint64_t>(kind) << 56 | about_mark_ | (++sequence_ & 0xffff'ffff);
 }
 
 std::string MeshGroup::name_of(int group_rank) const {

@@ -26,10 +26,10 @@ class MeshGroup final : public Group {
  public:
   struct Parts {
     GroupSpec spec;
-    int rank = 0;                        // in the group
-    std::vector<UniqueFd> links;         // by rank in the group; the own one is invalid
-    std::vector<PeerMemory> memories;    // of the ranks, or empty
-    std::shared_ptr<OwnMemory> memory;   // this rank's, revoked when the group fails; may be null
+    int rank = 0;                       // in the group
+    std::vector<UniqueFd> links;        // by rank in the group; the own one is invalid
+    std::vector<PeerMemory> memories;   // of the ranks, or empty
+    std::shared_ptr<OwnMemory> memory;  // this rank's, revoked when the group fails; may be null
     std::shared_ptr<CoordinatorClient> coordinator;  // may be null
     std::shared_ptr<HangGuard> guard;                // may be null
     std::shared_ptr<SlowWire> wire;                  // may be null
@@ -43,7 +43,7 @@ class MeshGroup final : public Group {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(spec_.ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void about(std::string_view path) override;
+  void about(std::string_view path) override { about_ = path; }
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
   void combine(std::span<std::byte> value, Join join, Deadline deadline) override;
@@ -52,29 +52,17 @@ class MeshGroup final : public Group {
 
  private:
   class Operation;
-  enum class Kind : std::uint8_t {
-    all_to_all = 1,
-    all_gather,
-    combine,
-    combined
-  };
-
-  /// What other threads have reported; guarded by mutex_.
-  struct News {
-    bool aborted = false;
-    std::string hopeless;  // why waiting is useless
-  };
-
   void go_up_and_down(Operation& operation, std::span<std::byte> value, Join join);
-  /// Wakes the thread that waits in an operation. Call it with mutex_ held.
-  void wake();
-  [[nodiscard]] News news();
+  /// Makes the current and every later operation fail, unless there was a reason before. Any
+  /// thread.
+  void stop(const std::string& why);
+  /// Returns why operations must fail; empty when they need not.
+  [[nodiscard]] std::string stopped();
   void close_links();
   void watch(int descriptor, int peer) const;
   /// Tells the others why this member gives up. Returns the first report of the group, which may be
   /// another member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
-  [[nodiscard]] std::uint64_t next_slot(Kind kind);
   [[nodiscard]] int neighbor(int step) const { return (rank_ + size() + step) % size(); }
   [[nodiscard]] Link& link(int peer) { return *links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] std::string name_of(int group_rank) const;
@@ -88,8 +76,8 @@ class MeshGroup final : public Group {
   const UniqueFd poll_, wake_;                // epoll(7) of all links and wake_, an eventfd(2)
   std::vector<std::unique_ptr<Link>> links_;  // by rank in the group; the own one is null
   std::mutex mutex_;
-  News news_;
-  std::atomic<bool> has_news_ = false;
+  std::string stopped_;  // guarded by mutex_
+  std::atomic<bool> is_stopped_ = false;
   bool failed_ = false;
   int first_ended_ = -1;  // the peer whose connection ended first
   // Storage of the current operation, kept so that no operation allocates
@@ -98,9 +86,7 @@ class MeshGroup final : public Group {
   std::vector<bool> is_runnable_;  // by peer
   std::vector<std::byte> values_;  // what the others combine
   std::string about_;
-  std::uint64_t about_mark_ = 0;                // the hash of about_, as part of slots
-  std::uint64_t calls_ = 0;                     // number of collectives
-  std::uint64_t sequence_ = 0;                  // number of slots
+  std::uint64_t calls_ = 0;  // how many operations were begun
   const std::shared_ptr<SlowWire> wire_;
   CallLog log_;
 };

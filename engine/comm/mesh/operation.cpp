@@ -11,12 +11,25 @@
 #include "engine/base/error.h"
 
 namespace ds::comm {
+namespace {
+
+// The slot contains a hash of the name and purpose of an operation, so the bytes of members that
+// issue different operations never mix. Such members wait for each other until the hang guard tells
+// them.
+std::uint64_t slot_of(std::string_view name, std::string_view about, std::uint64_t number) {
+  constexpr std::hash<std::string_view> hash_of;
+  const std::uint64_t hash = (hash_of(name) * 31 + hash_of(about)) * 0x9e37'79b9'7f4a'7c15U;
+  return (hash >> 32 << 32) | (number & 0xffff'ffff);
+}
+
+}  // namespace
 
 MeshGroup::Operation::Operation(MeshGroup& group, std::string_view name, Deadline deadline,
                                 std::uint64_t bytes)
     : group_(group), name_(name), countdown_(deadline, begun_) {
-  if (group_.news().aborted) fail("the group was aborted");
   if (group_.failed_) fail("the group had already failed");
+  if (const std::string why = group_.stopped(); !why.empty()) fail(why);
+  slot_ = slot_of(name_, group_.about_, group_.calls_ + 1);
   group_.log_.begin(++group_.calls_, name_, group_.about_, bytes);
 }
 
@@ -29,21 +42,18 @@ MeshGroup::Operation::~Operation() {
   group_.runnable_.clear();
 }
 
-void MeshGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
-  post(from, false, into, slot);
-}
+void MeshGroup::Operation::receive(int from, std::span<std::byte> into) { post(from, false, into); }
 
 // A message that is sent is only read.
-void MeshGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
-  post(to, true, {const_cast<std::byte*>(data.data()), data.size()}, slot);
+void MeshGroup::Operation::send(int to, std::span<const std::byte> data) {
+  post(to, true, {const_cast<std::byte*>(data.data()), data.size()});
 }
 
-void MeshGroup::Operation::post(int peer, bool outgoing, std::span<std::byte> data,
-                                std::uint64_t slot) {
+void MeshGroup::Operation::post(int peer, bool outgoing, std::span<std::byte> data) {
   if (data.empty()) return;
   DS_ASSERT(group_.messages_.size() < group_.messages_.capacity());
   Message& message = group_.messages_.emplace_back(
-      Message{.peer = peer, .outgoing = outgoing, .slot = slot, .data = data});
+      Message{.peer = peer, .outgoing = outgoing, .slot = slot_, .data = data});
   (outgoing ? sent_ : received_) += data.size();
   Link& link = group_.link(peer);
   busy_ += link.idle() ? 1 : 0;
@@ -64,7 +74,7 @@ void MeshGroup::Operation::finish_newest() {
 
 void MeshGroup::Operation::drive(const std::function<bool()>& is_done) {
   while (true) {
-    look_at_news();
+    if (const std::string why = group_.stopped(); !why.empty()) fail(why);
     move();
     if (is_done()) return;
     const Clock::time_point now = Clock::now();
@@ -95,7 +105,7 @@ void MeshGroup::Operation::move() {
   group_.runnable_.erase(group_.runnable_.begin(), group_.runnable_.begin() + links);
 }
 
-// Waits for the kernel to report a link, or for wake().
+// Waits for the kernel to report a link, or for MeshGroup::stop().
 void MeshGroup::Operation::wait(int milliseconds) {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(group_.poll_.get(), events.data(), static_cast<int>(events.size()),
@@ -103,7 +113,7 @@ void MeshGroup::Operation::wait(int milliseconds) {
   if (count < 0 && errno != EINTR) throw_errno("epoll_wait", errno);
   for (int i = 0; i < count; ++i) {
     const auto peer = static_cast<int>(events[static_cast<std::size_t>(i)].data.u32);
-    if (peer == group_.rank_) continue;  // wake(): has_news_ is set
+    if (peer == group_.rank_) continue;  // stopped() says why
     group_.link(peer).note(events[static_cast<std::size_t>(i)].events);
     set_runnable(peer);
   }
@@ -116,13 +126,6 @@ void MeshGroup::Operation::set_runnable(int peer) {
   group_.runnable_.push_back(peer);
 }
 
-void MeshGroup::Operation::look_at_news() {
-  if (!group_.has_news_.load()) return;
-  const News news = group_.news();
-  if (news.aborted) fail("the group was aborted");
-  if (!news.hopeless.empty()) fail(news.hopeless);
-}
-
 void MeshGroup::Operation::fail_of_lateness() {
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
   fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
@@ -130,7 +133,7 @@ void MeshGroup::Operation::fail_of_lateness() {
 
 // The first connection that ended is the likely cause of the others' end.
 void MeshGroup::Operation::fail_of_peer(int peer) {
-  if (group_.news().aborted) fail("the group was aborted");
+  if (const std::string why = group_.stopped(); !why.empty()) fail(why);
   const int culprit = group_.first_ended_ >= 0 ? group_.first_ended_ : peer;
   const std::string other = group_.guard_ ? group_.guard_->suspicion() : "";
   fail(fmt::format("{} closed the connection{}{}", group_.name_of(culprit),

@@ -1,8 +1,8 @@
 // PeerMemory: reads the memory of another rank on the same machine, with one copy
 // (process_vm_readv).
 //
-// Each member of a group shows a card: which boot of which machine it runs on, its process id, and the
-// address and value of a random word in its memory. A rank whose word can be read, and has the
+// Each member of a group shows a card: which boot of which machine it runs on, its process id, and
+// the address and value of a random word in its memory. A rank whose word can be read, and has the
 // value on the card, is on this machine, visible under that process id, and may be read. Each
 // later read ends with the word, so bytes that the owner has taken back, or that lie in an
 // unrelated process, are never accepted.

@@ -39,9 +39,23 @@ Invite make_invite(const NcclApi& api) {
   return invite;
 }
 
-}  // namespace
+class NcclCollectives final : public Collectives {
+ public:
+  explicit NcclCollectives(Collectives& host);
+  [[nodiscard]] Activity& activity() override { return host_.activity(); }
+  [[nodiscard]] int rank() const override { return host_.rank(); }
+  [[nodiscard]] int world_size() const override { return host_.world_size(); }
+  std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
 
-NcclCollectives::NcclCollectives(Device& device, Collectives& host) : device_(device), host_(host) {
+ private:
+  [[nodiscard]] std::string meet(const NcclApi& api, Group& control, Communicator& comm,
+                                 const GroupSpec& spec, Deadline deadline) const;
+
+  Collectives& host_;
+  int cuda_device_ = 0;
+};
+
+NcclCollectives::NcclCollectives(Collectives& host) : host_(host) {
   cuda::check(cudaGetDevice(&cuda_device_), "finding the device of NCCL's groups");
   set_environment();
   static_cast<void>(nccl_api());  // fails before the other ranks wait for this one
@@ -67,7 +81,6 @@ std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadli
       NcclGroup::Parts{.spec = spec,
                        .rank = static_cast<int>(self - spec.ranks.begin()),
                        .api = &api,
-                       .device = &device_,
                        .comm = std::move(comm),
                        .control = std::move(control),
                        .cuda_device = cuda_device_,
@@ -89,9 +102,8 @@ std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicat
     failure = comm.start(invite.id, control.rank(), control.size(), spec.name, deadline);
   }
   control.about("the start of NCCL");
-  const std::vector<std::string> failures =
-      exchange_notes(control, failure.value_or(""),
-                     Deadline(std::max(deadline.at(), Clock::now() + kTell)));
+  const std::vector<std::string> failures = exchange_notes(
+      control, failure.value_or(""), Deadline(std::max(deadline.at(), Clock::now() + kTell)));
   std::string text;
   for (std::size_t i = 0; i < failures.size(); ++i) {
     if (failures[i].empty()) continue;
@@ -100,8 +112,10 @@ std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicat
   return text;
 }
 
-std::unique_ptr<Collectives> make_nccl_collectives(Device& device, Collectives& host) {
-  return std::make_unique<NcclCollectives>(device, host);
+}  // namespace
+
+std::unique_ptr<Collectives> make_nccl_collectives(Device&, Collectives& host) {
+  return std::make_unique<NcclCollectives>(host);
 }
 
 }  // namespace ds::comm

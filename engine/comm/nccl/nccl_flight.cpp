@@ -41,10 +41,6 @@ void NcclGroup::run(const Flight& operation, Deadline deadline, Put put) {
     const std::lock_guard lock(mutex_);
     log_.issued(Clock::now());
   }
-  if (own_stream_ != nullptr) {
-    wait_for_end(ended_[place].get);
-    raise_failure();
-  }
 }
 
 // Waits while the log is full: issuing runs ahead of the device by at most kFlights operations.
@@ -128,8 +124,7 @@ void NcclGroup::tell_guard() {
   if (flight == nullptr) return watch_->end();
   // No member knows alone how many bytes all_to_all moves.
   const bool is_known = std::string_view(flight->operation) != "all_to_all";
-  watch_->begin(flight->number, flight->operation, flight->about,
-                is_known ? flight->bytes : 0);
+  watch_->begin(flight->number, flight->operation, flight->about, is_known ? flight->bytes : 0);
 }
 
 std::string NcclGroup::head() const {

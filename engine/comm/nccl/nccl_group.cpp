@@ -47,27 +47,24 @@ NcclGroup::Event::Event() {
 NcclGroup::NcclGroup(Parts parts)
     : parts_(std::move(parts)),
       api_(*parts_.api),
-      own_stream_(parts_.device->make_side_stream(parts_.spec.name.c_str())),
-      stream_(cuda::stream_of(*own_stream_)),
-      watch_(parts_.host->watch_calls(
-          spec(), {.give_up = [this](const std::string& reason) {
-                     const std::lock_guard lock(mutex_);
-                     if (hopeless_.empty()) hopeless_ = reason;
-                   },
-                   .poll = [this](Clock::time_point now, Clock::duration gap) {
-                     static_cast<void>(cudaSetDevice(parts_.cuda_device));
-                     return look(now, gap);
-                   }})) {}
+      watch_(parts_.host->watch_calls(spec(),
+                                      {.give_up =
+                                           [this](const std::string& reason) {
+                                             const std::lock_guard lock(mutex_);
+                                             if (hopeless_.empty()) hopeless_ = reason;
+                                           },
+                                       .poll =
+                                           [this](Clock::time_point now, Clock::duration gap) {
+                                             static_cast<void>(cudaSetDevice(parts_.cuda_device));
+                                             return look(now, gap);
+                                           }})) {}
 
 NcclGroup::~NcclGroup() {
   watch_.reset();
   parts_.comm->close(Deadline::after(kGoodbye));
 }
 
-void NcclGroup::run_on(Stream& stream) {
-  stream_ = cuda::stream_of(stream);
-  own_stream_.reset();
-}
+void NcclGroup::run_on(Stream& stream) { stream_ = cuda::stream_of(stream); }
 
 // Calls between start and end go out as one; ncclGroupEnd is due even if one of them failed.
 ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {

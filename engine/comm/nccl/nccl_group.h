@@ -26,7 +26,6 @@ class NcclGroup final : public Group {
     GroupSpec spec{};
     int rank = 0;  // in the group
     const NcclApi* api = nullptr;
-    Device* device = nullptr;
     std::unique_ptr<Communicator> comm;  // ready
     std::unique_ptr<Group> control;      // the same members, over the host's wire
     int cuda_device = 0;
@@ -40,7 +39,7 @@ class NcclGroup final : public Group {
   [[nodiscard]] int size() const override { return static_cast<int>(spec().ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return parts_.spec; }
   void about(std::string_view path) override { about_.assign(path); }
-  /// Before the first call operations run on a stream of the group's own and are done on return.
+  /// Due before the first operation.
   void run_on(Stream& stream) override;
   void raise_failure() override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
@@ -75,11 +74,10 @@ class NcclGroup final : public Group {
 
   Parts parts_;
   const NcclApi& api_;
-  std::unique_ptr<Stream> own_stream_;
   cudaStream_t stream_ = nullptr;
   std::array<Event, FlightLog::kFlights> begun_, ended_;  // by index in the log
   std::string about_;
-  std::mutex look_mutex_;  // held while polling, by the guard or by raise_failure()
+  std::mutex look_mutex_;           // held while polling, by the guard or by raise_failure()
   Clock::time_point told_since_{};  // when the operation began that the guard knows; zero: none
   std::mutex mutex_;                // guards the members below
   FlightLog log_;

@@ -95,10 +95,8 @@ class Guards {
     const Call call{.number = waits ? 17U : 16U, .operation = "all_gather", .about = "weights"};
     return {.progress = 5,
             .doing = waits ? "gather" : "block7.mlp",
-            .groups = {{.group = kGroup,
-                        .waiting = waits,
-                        .waited = beats_ * 1000ms,
-                        .calls = {call}}}};
+            .groups = {
+                {.group = kGroup, .waiting = waits, .waited = beats_ * 1000ms, .calls = {call}}}};
   }
 
   Coordinator coordinator_;

@@ -1,11 +1,11 @@
 // Tests of Communicator: its calls against a fake library.
+#include "engine/comm/nccl/communicator.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "engine/comm/nccl/communicator.h"
 
 using namespace ds;
 using namespace ds::comm;

@@ -1,7 +1,7 @@
 // Tests of FlightLog on virtual time: which operation is late, and where a rank is.
-#include <doctest/doctest.h>
-
 #include "engine/comm/nccl/flight_log.h"
+
+#include <doctest/doctest.h>
 
 using namespace ds;
 using namespace ds::comm;

@@ -48,13 +48,12 @@ struct Row {
 }  // namespace
 
 TEST_CASE("with the key: clients of the coordinator and links are accepted, others get a reason") {
-  for (const Row& row :
-       {Row{"coordinator\njob/0", ""}, Row{"link world/0/1 2\njob/0", "", false},
-        Row{"coordinator\njob/0", "this rank is not rank 0", false},
-        Row{"link x 1\njob/1", "this is job job/0, not job/1"},
-        Row{"link x 1\njob/0 ", "this is job job/0, not job/0 "},
-        Row{"neither", "this is job job/0, not "},
-        Row{"neither\njob/0", "unknown purpose 'neither'"}}) {
+  for (const Row& row : {Row{"coordinator\njob/0", ""}, Row{"link world/0/1 2\njob/0", "", false},
+                         Row{"coordinator\njob/0", "this rank is not rank 0", false},
+                         Row{"link x 1\njob/1", "this is job job/0, not job/1"},
+                         Row{"link x 1\njob/0 ", "this is job job/0, not job/0 "},
+                         Row{"neither", "this is job job/0, not "},
+                         Row{"neither\njob/0", "unknown purpose 'neither'"}}) {
     CAPTURE(row.note);
     const Hello acceptor = make_hello();
     Handshake handshake(kHolder, row.is_rank_0, acceptor);
