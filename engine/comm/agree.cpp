@@ -1,4 +1,4 @@
-// Compares digests between ranks with one all_gather of short records.
+// Compares digests with one all_gather of short records, and joins control words.
 #include "engine/comm/agree.h"
 
 #include <algorithm>
@@ -54,6 +54,17 @@ void require_agreement(Group& group, const std::string& what, const std::string&
       ErrorKind::config,
       fmt::format("the {} differs between ranks: {}, the others {}", what, different, expected),
       "start every rank with the same binary, the same configuration file and the same overrides");
+}
+
+StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline) {
+  EncodedControlWord bytes = encode(own);
+  const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
+    ControlWord word = decode_control_word(left);
+    join(word, decode_control_word(right));
+    std::ranges::copy(encode(word), left.begin());
+  };
+  group.combine(bytes, add, deadline);
+  return decide(decode_control_word(bytes));
 }
 
 }  // namespace ds

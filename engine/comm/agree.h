@@ -1,9 +1,11 @@
-// Checks before step 0 that all ranks are about to run the same thing.
+// What all ranks of a group agree on: that they are about to run the same thing, before step 0; and
+// what they do after a step.
 #pragma once
 
 #include <string>
 
 #include "engine/comm/collectives.h"
+#include "engine/comm/control_word.h"
 
 namespace ds {
 
@@ -13,5 +15,8 @@ namespace ds {
 /// where there is none) and both values.
 void require_agreement(Group& group, const std::string& what, const std::string& digest,
                        Deadline deadline);
+
+/// Returns the decision from the words of all ranks of the group. Collective. Errors: as decide().
+StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline);
 
 }  // namespace ds

@@ -2,6 +2,7 @@
 // (ordered_tree.h), in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,8 +13,9 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/function_ref.h"
 #include "engine/comm/activity.h"
-#include "engine/comm/call_watch.h"
+#include "engine/comm/pieces.h"
 
 namespace ds {
 
@@ -63,12 +65,49 @@ class Group {
   virtual void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) = 0;
   /// Receives piece i from rank i; this rank's own piece must be filled in before the call.
   virtual void all_gather(ReceivePieces pieces, Deadline deadline) = 0;
-  virtual void broadcast(std::span<std::byte> data, int root, Deadline deadline) = 0;
-  virtual void send(std::span<const std::byte> data, int to, Deadline deadline) = 0;
-  virtual void receive(std::span<std::byte> data, int from, Deadline deadline) = 0;
+  /// Combines the members' values, which are equally long, in the order of the ranks, and gives the
+  /// result to all. `join` adds the right value to the left one; it must be associative, because
+  /// the grouping depends on the number of ranks. The memory is the host's, also on an accelerator.
+  using Join = FunctionRef<void(std::span<std::byte> left, std::span<const std::byte> right)>;
+  virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) {
+    std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
+    const auto values = cut_pieces(std::span(all), static_cast<std::size_t>(size()));
+    std::ranges::copy(value, values[static_cast<std::size_t>(rank())].begin());
+    all_gather(values, deadline);
+    std::ranges::copy(values[0], value.begin());
+    for (std::size_t i = 1; i < values.size(); ++i) join(value, values[i]);
+  }
+  /// Gives the first rank's bytes to all. The memory is the host's.
+  void broadcast(std::span<std::byte> data, Deadline deadline) {
+    combine(
+        data, [](auto, auto) {}, deadline);
+  }
   virtual void barrier(Deadline deadline) = 0;
   /// Makes every current and later operation fail: here at once, at the peers soon after.
   virtual void abort() = 0;
+};
+
+/// How the hang guard sees a group whose operations run elsewhere. Called on the guard's thread.
+struct WatchedCalls {
+  /// Gets the reason to give up, and must only record it.
+  std::function<void(const std::string&)> give_up{};
+  /// Called every 20 ms while it returns true (operations are under way), else every 250 ms at
+  /// most. The process was suspended for `gap`, which counts against no deadline; usually zero.
+  std::function<bool(Clock::time_point now, Clock::duration gap)> poll{};
+};
+
+/// Tells the hang guard about the collectives of one group that are issued here and run elsewhere
+/// (NCCL). Threads: one at a time. The destructor ends the call under way.
+class CallWatch {
+ public:
+  virtual ~CallWatch() = default;
+  /// Starts a call that this process waits in. `number` is Call::number (rank_report.h).
+  virtual void begin(std::uint64_t number, std::string_view operation, std::string_view about,
+                     std::uint64_t bytes) = 0;
+  /// Ends the call.
+  virtual void end() = 0;
+  /// Marks the group as failed, so that the other ranks need not wait for this one.
+  virtual void fail(const std::string& why) = 0;
 };
 
 /// Makes the groups of one process.
@@ -84,11 +123,9 @@ class Collectives {
   /// `deadline` passes.
   virtual std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) = 0;
   /// Watches a group whose operations run elsewhere (NCCL) for hangs, as groups made here are
-  /// watched. `give_up` gets the reason; it is called on another thread and must only record it.
-  /// Every member makes the same watches in the same order. Returns null where nothing guards
-  /// against hangs.
-  virtual std::unique_ptr<CallWatch> watch_calls(
-      const GroupSpec& /*spec*/, std::function<void(const std::string&)> /*give_up*/) {
+  /// watched. Collective over the members. Returns null where nothing guards against hangs.
+  virtual std::unique_ptr<CallWatch> watch_calls(const GroupSpec& /*spec*/,
+                                                 WatchedCalls /*calls*/) {
     return nullptr;
   }
 

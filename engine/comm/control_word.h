@@ -1,5 +1,5 @@
-// ControlWord: what every rank tells all others once a step, and the decision that all ranks derive
-// from it. Pure.
+// ControlWord: what the ranks tell each other once a step, joined into one word, and the decision
+// that all ranks derive from it. Pure.
 #pragma once
 
 #include <array>
@@ -11,14 +11,15 @@
 
 namespace ds {
 
-/// One rank's word. Sums are exact (ExactSum), so the decision has the same bits on any number of
-/// ranks. This holds as long as the summands do not depend on the number of ranks: they are sums
-/// over leaves of fixed shape and over one virtual rank's micro-batch.
+/// One rank's word, or the joined one of several. Sums are exact (ExactSum), so the decision has
+/// the same bits on any number of ranks. This holds as long as the summands do not depend on the
+/// number of ranks: they are sums over leaves of fixed shape and over one virtual rank's
+/// micro-batch.
 struct ControlWord {
-  int rank = 0;
+  int rank = 0;  // the lowest of those whose words were joined
   std::int64_t step = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t progress = 0;   // counts work done; the rank with the lowest count lags
+  std::uint64_t progress = 0;   // counts work done; of several ranks, the lowest count
   ExactSum norm_squared{};      // of this rank's part of the gradient
   std::int64_t non_finite = 0;  // elements of that part that are not finite
   ExactSum loss{};              // sum over target tokens, in nats
@@ -34,15 +35,23 @@ struct ControlWord {
   double bias_correction2 = 1;
   std::int64_t save_over = 0;  // the newest save that was committed or given up
   bool time_to_save = false;   // a save is due by rank 0's clock
+  // Set by join():
+  std::int64_t lagging = -1;  // the rank with the lowest progress; -1: `rank`
+  std::int64_t stray = -1;    // the first rank at another step or epoch; -1: none
+  std::int64_t stray_step = 0;
+  std::uint64_t stray_epoch = 0;
   friend bool operator==(const ControlWord&, const ControlWord&) = default;
 };
 
-inline constexpr std::size_t kControlWordBytes = 2 * (ExactSum::kWords * 8 + 1) + 4 + 11 * 8 + 3;
+inline constexpr std::size_t kControlWordBytes = 8 * (2 * (ExactSum::kWords + 1) + 19);
 using EncodedControlWord = std::array<std::byte, kControlWordBytes>;
 
-/// Encodes a word as little-endian, the same on every machine.
+/// Encodes a word as numbers of 8 bytes, little-endian, the same on every machine.
 EncodedControlWord encode(const ControlWord& word);
-ControlWord decode_control_word(std::span<const std::byte, kControlWordBytes> bytes);
+ControlWord decode_control_word(std::span<const std::byte> bytes);
+
+/// Adds the word of ranks after those of `left` to it. Associative.
+void join(ControlWord& left, const ControlWord& right);
 
 /// What all ranks do after this step; the same on every rank.
 struct StepDecision {
@@ -64,8 +73,8 @@ struct StepDecision {
   std::uint64_t lowest_progress = 0;
 };
 
-/// Derives the decision from one word of every rank, in any order. Errors: Error{comm} naming a
-/// rank that is at another step or epoch.
-StepDecision merge(std::span<const ControlWord> words);
+/// Derives the decision from the joined word of all ranks. Errors: Error{comm} naming a rank that
+/// is at another step or epoch.
+StepDecision decide(const ControlWord& all);
 
 }  // namespace ds

@@ -6,7 +6,6 @@
 #include "engine/comm/local/single.h"
 #include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/rendezvous.h"
-#include "engine/comm/slow_wire.h"
 
 namespace ds {
 
@@ -14,17 +13,15 @@ std::unique_ptr<Collectives> make_collectives(const Rendezvous& rendezvous) {
   DS_ASSERT(rendezvous.world_size >= 1 && rendezvous.rank >= 0 &&
             rendezvous.rank < rendezvous.world_size);
   if (rendezvous.world_size == 1) return std::make_unique<comm::SingleCollectives>();
-  auto collectives = std::make_unique<comm::MeshCollectives>(rendezvous);
-  if (!rendezvous.test_wire) return collectives;
-  const WireSpeed& wire = *rendezvous.test_wire;
-  if (rendezvous.rank == 0) {
+  if (rendezvous.test_wire && rendezvous.rank == 0) {
+    const WireSpeed& wire = *rendezvous.test_wire;
     fmt::print(stderr,
                "warning: the wire between ranks is slowed to {}/s and {:.3g} ms per operation "
                "(DSLAUNCH_TEST_WIRE)\n",
                format_bytes(static_cast<std::int64_t>(wire.bytes_per_second)),
                std::chrono::duration<double, std::milli>(wire.latency).count());
   }
-  return over_slow_wire(std::move(collectives), wire);
+  return std::make_unique<comm::MeshCollectives>(rendezvous);
 }
 
 }  // namespace ds

@@ -1,48 +1,26 @@
-// RankReport as lines of fields, and judge(): different operations, a silent rank, no progress.
+// RankReport as bytes, and judge(): different operations, a silent rank, no progress.
 #include "engine/comm/rank_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <set>
 #include <utility>
+
+#include "engine/comm/bytes.h"
 
 namespace ds {
 namespace {
 
-// Fields end with a tab and lines with a newline, so names must contain neither.
-std::string clean(std::string_view text) {
-  std::string cleaned(text);
-  std::ranges::replace_if(
-      cleaned, [](char c) { return c == '\t' || c == '\n'; }, ' ');
-  return cleaned;
+void put(ByteWriter& out, const Call& call) {
+  out.put(call.number).put(call.operation).put(call.about).put(call.bytes);
 }
 
-std::string_view take_field(std::string_view& line, char end) {
-  const std::size_t length = std::min(line.find(end), line.size());
-  const std::string_view field = line.substr(0, length);
-  line.remove_prefix(std::min(length + 1, line.size()));
-  return field;
+Call take_call(ByteReader& in) {
+  return {.number = in.number(), .operation = in.text(), .about = in.text(), .bytes = in.number()};
 }
 
-bool take_number(std::string_view& line, std::uint64_t& value) {
-  const std::string_view field = take_field(line, '\t');
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  return error == std::errc() && end == field.data() + field.size();
-}
-
-std::string fields_of(const Call& call) {
-  return fmt::format("{}\t{}\t{}\t{}", call.number, clean(call.operation), clean(call.about),
-                     call.bytes);
-}
-
-bool take_call(std::string_view& line, Call& call) {
-  if (!take_number(line, call.number)) return false;
-  call.operation = take_field(line, '\t');
-  call.about = take_field(line, '\t');
-  return take_number(line, call.bytes);
-}
+// Of a report; longer than any job, and far from overflow.
+constexpr std::uint64_t kMostMilliseconds = (std::uint64_t{1} << 40) - 1;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
@@ -54,12 +32,10 @@ const RankReport::InGroup* find_group(const RankReport& report, const std::strin
 // Returns a call of another rank that has the same number as ours and differs from it.
 const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
   const RankReport::InGroup* in = find_group(report, waiting.group);
-  if (in == nullptr || waiting.call.number == 0) return nullptr;
+  if (in == nullptr) return nullptr;
   for (const Call& call : in->calls) {
     if (call.number != waiting.call.number) continue;
-    const bool same = call.operation == waiting.call.operation &&
-                      call.about == waiting.call.about && call.bytes == waiting.call.bytes;
-    return same ? nullptr : &call;
+    return call == waiting.call ? nullptr : &call;
   }
   return nullptr;
 }
@@ -79,8 +55,7 @@ bool waits_somewhere(const RankReport& report) {
 
 bool waits_in(const RankReport& report, const Waiting& waiting) {
   const RankReport::InGroup* in = find_group(report, waiting.group);
-  return in != nullptr && in->waiting && !in->calls.empty() &&
-         in->calls.back().number == waiting.call.number;
+  return in != nullptr && in->waiting && in->calls.back().number == waiting.call.number;
 }
 
 // Names, of the ranks that this one waits for, one that is in no collective; failing that, one that
@@ -103,16 +78,14 @@ std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks
 }  // namespace
 
 std::string text_of(const Call& call) {
-  std::string text = call.operation;
-  if (!call.about.empty()) text += ' ' + call.about;
-  if (call.number != 0) text += fmt::format(" (number {})", call.number);
-  return text;
+  return fmt::format("{}{}{} (number {})", call.operation, call.about.empty() ? "" : " ",
+                     call.about, call.number);
 }
 
 std::string place_of(const RankReport& report) {
   std::string text = report.doing.empty() ? "between programs" : "in " + report.doing;
   for (const RankReport::InGroup& in : report.groups) {
-    if (!in.waiting || in.calls.empty()) continue;
+    if (!in.waiting) continue;
     text += fmt::format(", waiting in {} of group {}", text_of(in.calls.back()),
                         in.group.substr(0, in.group.find('/')));
   }
@@ -120,33 +93,31 @@ std::string place_of(const RankReport& report) {
 }
 
 std::string encode(const RankReport& report) {
-  std::string text = fmt::format("{}\t{}\t{}\n", report.beat, report.progress, clean(report.doing));
+  ByteWriter out;
+  out.put(report.progress).put(report.doing).put(std::uint64_t{report.groups.size()});
   for (const RankReport::InGroup& in : report.groups) {
-    text += fmt::format("{}\t{}\t{}", clean(in.group), in.waiting ? in.waited + 1 : 0,
-                        clean(in.failed));
-    for (const Call& call : in.calls) text += '\t' + fields_of(call);
-    text += '\n';
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(in.waited);
+    out.put(in.group).put(in.waiting ? 1U : 0U).put(static_cast<std::uint64_t>(waited.count()));
+    out.put(in.failed).put(std::uint64_t{in.calls.size()});
+    for (const Call& call : in.calls) put(out, call);
   }
-  return text;
+  return out.take();
 }
 
-std::optional<RankReport> decode_rank_report(std::string_view text) {
-  RankReport report;
-  std::string_view first = take_field(text, '\n');
-  if (!take_number(first, report.beat) || !take_number(first, report.progress)) return std::nullopt;
-  report.doing = first;
-  while (!text.empty()) {
-    std::string_view line = take_field(text, '\n');
-    RankReport::InGroup& in = report.groups.emplace_back();
-    in.group = take_field(line, '\t');
-    std::uint64_t waiting = 0;
-    if (!take_number(line, waiting)) return std::nullopt;
-    in.waiting = waiting != 0;
-    in.waited = waiting - (in.waiting ? 1 : 0);
-    in.failed = take_field(line, '\t');
-    while (!line.empty())
-      if (!take_call(line, in.calls.emplace_back())) return std::nullopt;
+std::optional<RankReport> decode_rank_report(std::string_view bytes) {
+  ByteReader in(bytes);
+  RankReport report{.progress = in.number(), .doing = in.text()};
+  for (std::uint64_t groups = in.number(); groups > 0 && in.is_good(); --groups) {
+    RankReport::InGroup& group = report.groups.emplace_back();
+    group.group = in.text();
+    group.waiting = in.number() != 0;
+    group.waited = std::chrono::milliseconds(in.number() & kMostMilliseconds);
+    group.failed = in.text();
+    for (std::uint64_t calls = in.number(); calls > 0 && in.is_good(); --calls)
+      group.calls.push_back(take_call(in));
+    if (group.waiting && group.calls.empty()) return std::nullopt;
   }
+  if (!in.is_done()) return std::nullopt;
   return report;
 }
 
@@ -180,25 +151,23 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
 }
 
 std::string encode(const Findings& findings) {
-  std::string text = clean(findings.suspicion) + '\n' + clean(findings.place) + '\n';
+  ByteWriter out;
+  out.put(findings.suspicion).put(findings.place);
   for (const Verdict& verdict : findings.verdicts) {
-    text += fmt::format("{}\t{}\t{}\n", clean(verdict.group), fields_of(verdict.call),
-                        clean(verdict.reason));
+    out.put(verdict.group);
+    put(out, verdict.call);
+    out.put(verdict.reason);
   }
-  return text;
+  return out.take();
 }
 
-std::optional<Findings> decode_findings(std::string_view text) {
-  Findings findings;
-  findings.suspicion = take_field(text, '\n');
-  findings.place = take_field(text, '\n');
-  while (!text.empty()) {
-    std::string_view line = take_field(text, '\n');
-    Verdict& verdict = findings.verdicts.emplace_back();
-    verdict.group = take_field(line, '\t');
-    if (!take_call(line, verdict.call)) return std::nullopt;
-    verdict.reason = line;
+std::optional<Findings> decode_findings(std::string_view bytes) {
+  ByteReader in(bytes);
+  Findings findings{.suspicion = in.text(), .place = in.text()};
+  while (in.is_good() && !in.is_done()) {
+    findings.verdicts.push_back({.group = in.text(), .call = take_call(in), .reason = in.text()});
   }
+  if (!in.is_done()) return std::nullopt;
   return findings;
 }
 
@@ -206,20 +175,21 @@ Findings find_hangs(std::span<const Observed> ranks,
                     const std::function<std::vector<int>(const std::string&)>& members_of,
                     Clock::duration patience, Clock::time_point now) {
   Findings findings;
-  std::set<std::pair<std::string, std::string>> judged;
+  std::vector<std::pair<std::string, Call>> judged;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Observed& seen = ranks[rank];
     const bool silent =
         now - seen.beat_at >= patience;  // judged by one of the others, as is one that has given up
     for (const RankReport::InGroup& in : seen.report.groups) {
-      if (!in.waiting || in.calls.empty() || silent || !in.failed.empty()) continue;
+      if (!in.waiting || silent || !in.failed.empty()) continue;
       const Call& call = in.calls.back();
-      if (!judged.emplace(in.group, fields_of(call)).second) continue;
+      if (std::ranges::find(judged, std::pair(in.group, call)) != judged.end()) continue;
+      judged.emplace_back(in.group, call);
       const Waiting waiting{.rank = static_cast<int>(rank),
                             .group = in.group,
                             .members = members_of(in.group),
                             .call = call,
-                            .since = seen.beat_at - std::chrono::milliseconds(in.waited)};
+                            .since = seen.beat_at - in.waited};
       if (auto reason = judge(waiting, ranks, patience, now))
         findings.verdicts.push_back({in.group, call, *std::move(reason)});
     }

@@ -16,7 +16,7 @@ namespace ds {
 
 /// One collective. Calls of one group with equal numbers are the same one on every rank.
 struct Call {
-  std::uint64_t number = 0;  // 0: not a collective
+  std::uint64_t number = 0;  // counted from 1
   std::string operation{};   // "all_gather"
   std::string about{};       // its purpose
   std::uint64_t bytes = 0;   // a hash of the sizes, where all members know all of them
@@ -30,18 +30,17 @@ struct RankReport {
   struct InGroup {
     std::string group{};        // unique in the job; messages show it up to the "/"
     bool waiting = false;       // in the last call
-    std::uint64_t waited = 0;   // in it, in milliseconds
+    Clock::duration waited{};   // in it
     std::string failed{};       // why this rank gave the group up
     std::vector<Call> calls{};  // the last ones, oldest first
   };
-  std::uint64_t beat = 0;      // counts up while the process runs
   std::uint64_t progress = 0;  // counts up with the work done
   std::string doing{};         // the path of an op; empty between programs
   std::vector<InGroup> groups{};
 };
 
 std::string encode(const RankReport& report);
-/// Parses what encode() writes; returns nothing for other text.
+/// Decodes what encode() writes; returns nothing for other bytes.
 std::optional<RankReport> decode_rank_report(std::string_view text);
 
 /// Returns where a rank is, for messages: "in block5.mlp, waiting in all_gather ...".
@@ -50,7 +49,7 @@ std::string place_of(const RankReport& report);
 /// What rank 0 knows about a rank.
 struct Observed {
   RankReport report{};
-  Clock::time_point beat_at{};      // when its report was last new
+  Clock::time_point beat_at{};      // when it last reported
   Clock::time_point progress_at{};  // when it last had made progress
 };
 

@@ -8,14 +8,14 @@
 
 #include "engine/base/deadline.h"
 #include "engine/comm/collectives.h"
-#include "engine/comm/wire_speed.h"
+#include "engine/comm/slow_wire.h"
 
 namespace ds {
 
 struct Rendezvous {
   int rank = 0;
   int world_size = 1;
-  std::string master_addr{};  // where rank 0 serves the store
+  std::string master_addr{};  // where rank 0 serves the coordinator
   int master_port = 0;
   std::string job_id{};
   std::string job_key{};  // hexadecimal; empty for none

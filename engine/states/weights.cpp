@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 
-#include "engine/comm/pieces.h"
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
@@ -266,8 +266,7 @@ void fill_states(const Program& step, const ShardSpec& spec, const Executor& exe
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout) {
   const bool is_split = spec.stage >= 1 && world.size() > 1;
-  std::vector<LeafDigest> digests(static_cast<std::size_t>(world.size()));
-  LeafDigest& own = digests[static_cast<std::size_t>(world.rank())];
+  LeafDigest own;
   std::vector<float> buffer;
   std::int64_t leaf = 0;
   for (const ParamGroup& group : step.groups) {
@@ -279,11 +278,15 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
     leaf += leaves_of(group);
   }
   world.about("weights hash");
-  world.all_gather(cut_pieces(std::as_writable_bytes(std::span(digests)), digests.size()),
-                   Deadline::after(timeout));
-  LeafDigest all;
-  for (const LeafDigest& digest : digests) all.add(digest);
-  return world.rank() == 0 ? all.text() : std::string();
+  const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
+    LeafDigest sum, other;
+    std::memcpy(&sum, left.data(), sizeof sum);
+    std::memcpy(&other, right.data(), sizeof other);
+    sum.add(other);
+    std::memcpy(left.data(), &sum, sizeof sum);
+  };
+  world.combine(std::as_writable_bytes(std::span(&own, 1)), add, Deadline::after(timeout));
+  return world.rank() == 0 ? own.text() : std::string();
 }
 
 std::int64_t parameter_count(const Program& program) {

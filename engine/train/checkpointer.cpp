@@ -267,7 +267,7 @@ void Checkpointer::conclude(SaveOutcome end) {
   const UnderWay save = *std::exchange(under_way_, std::nullopt);
   if (save.committing) {
     world_.about("checkpoint.commit");
-    world_.broadcast(std::as_writable_bytes(std::span(&end, 1)), 0, Deadline::after(kTimeout));
+    world_.broadcast(std::as_writable_bytes(std::span(&end, 1)), Deadline::after(kTimeout));
   }
   if (end.why().empty()) saved_step_ = save.step;
   if (!tell_ || world_.rank() != 0) return;

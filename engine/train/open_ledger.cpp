@@ -18,7 +18,7 @@ std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, Group& worl
   DS_ASSERT(folder.size() < path.size());
   std::ranges::copy(folder, path.begin());
   world.about("folder of the run");
-  world.broadcast(std::as_writable_bytes(std::span(path)), 0, deadline);
+  world.broadcast(std::as_writable_bytes(std::span(path)), deadline);
   return std::make_unique<SampleLedger>(path.data(), world.rank());
 }
 

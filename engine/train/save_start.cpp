@@ -72,7 +72,7 @@ SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Train
   const bool is_first = world.rank() == 0;
   std::uint64_t epoch = is_first ? new_epoch() : 0;
   world.about("checkpoint.epoch");
-  world.broadcast(std::as_writable_bytes(std::span(&epoch, 1)), 0, Deadline::after(kTimeout));
+  world.broadcast(std::as_writable_bytes(std::span(&epoch, 1)), Deadline::after(kTimeout));
   const std::string nonce = fmt::format("{:016x}", epoch);
   const auto make = [&] { start.folder = std::make_unique<SaveFolder>(config.dir, epoch); };
   together(world, "checkpoint.folder", [&](SaveOutcome&) {

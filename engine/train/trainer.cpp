@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "engine/comm/agree.h"
-#include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
 #include "engine/device/cpu/thread_pool.h"
@@ -46,10 +45,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
              .virtual_ranks = config.determinism.virtual_ranks},
       control_(config),
       fault_(parse_planted_fault(config.debug.non_finite).value_or(PlantedFault{})),
-      offsets_(static_cast<std::size_t>(config.batch.micro)),
-      words_(static_cast<std::size_t>(world_.size()) * kControlWordBytes),
-      word_pieces_(cut_pieces(std::span(words_), static_cast<std::size_t>(world_.size()))),
-      decoded_(static_cast<std::size_t>(world_.size())) {
+      offsets_(static_cast<std::size_t>(config.batch.micro)) {
   agree();
   // From here on, all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
@@ -203,16 +199,8 @@ std::span<const T> Trainer::numbers(ValueId id) const {
 }
 
 StepDecision Trainer::exchange(const ControlWord& word) {
-  const EncodedControlWord encoded = encode(word);
-  const auto own = static_cast<std::size_t>(world_.rank()) * kControlWordBytes;
-  std::copy(encoded.begin(), encoded.end(), words_.begin() + static_cast<std::ptrdiff_t>(own));
   world_.about("control");
-  world_.all_gather(word_pieces_, Deadline::after(context_.comm_timeout));
-  for (std::size_t rank = 0; rank < decoded_.size(); ++rank) {
-    decoded_[rank] = decode_control_word(
-        std::span(words_).subspan(rank * kControlWordBytes).first<kControlWordBytes>());
-  }
-  return merge(decoded_);
+  return decide_together(world_, word, Deadline::after(context_.comm_timeout));
 }
 
 std::optional<double> Trainer::validate() {

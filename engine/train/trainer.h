@@ -165,13 +165,10 @@ class Trainer {
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
-  std::vector<std::byte> looked_at_;               // by host_copy()
-  bool is_refused_ = false;                        // the step is not finite and ends the job
-  std::vector<std::int64_t> offsets_;              // offsets of one micro-batch's samples
-  std::vector<TakenSample> taken_;                 // samples of the last step
-  std::vector<std::byte> words_;                   // all ranks' encoded control words
-  std::vector<std::span<std::byte>> word_pieces_;  // pieces of words_, by rank
-  std::vector<ControlWord> decoded_;
+  std::vector<std::byte> looked_at_;   // by host_copy()
+  bool is_refused_ = false;            // the step is not finite and ends the job
+  std::vector<std::int64_t> offsets_;  // offsets of one micro-batch's samples
+  std::vector<TakenSample> taken_;     // samples of the last step
 };
 
 }  // namespace ds

@@ -82,7 +82,7 @@ class Reducer {
 
 int main(int argc, char** argv) {
   const bool tcp = argc > 4 && std::string(argv[4]) == "tcp";
-  UniqueFd probe = comm::listen_on("127.0.0.1", 0);
+  UniqueFd probe = comm::listen_on({"127.0.0.1", 0});
   const int port = comm::local_endpoint(probe.get()).port;
   probe.reset();
   return bench::run_ranks(argc, argv, [&](int rank, int ranks) -> bench::AllReduce {

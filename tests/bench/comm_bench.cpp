@@ -90,10 +90,6 @@ void run_rank(int rank, int port, UniqueFd plain_socket, const Bench& bench) {
       {"plain socket, 2 threads", [&] { plain_exchange(plain_socket.get(), out, in, bytes); }});
   rows.push_back({"all_gather", [&] { group->all_gather(pieces, soon()); }});
   rows.push_back({"all_to_all", [&] { group->all_to_all(sent, pieces, soon()); }});
-  rows.push_back({"send + receive (one way)", [&] {
-                    const std::span<std::byte> data = std::span(out).first(bytes);
-                    rank == 0 ? group->send(data, 1, soon()) : group->receive(data, 0, soon());
-                  }});
   for (int round = -1; round < bench.rounds; ++round) {
     for (Row& row : rows) {
       group->barrier(soon());
@@ -116,11 +112,11 @@ void run_rank(int rank, int port, UniqueFd plain_socket, const Bench& bench) {
 int main(int argc, char** argv) {
   const Bench bench{.bytes = (argc > 1 ? std::stoul(argv[1]) : 100) * 1'000'000,
                     .rounds = argc > 2 ? std::stoi(argv[2]) : 7};
-  const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
-  UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
+  const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
+  UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
   comm::wait_readable(listener.get(), soon());
   UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
-  UniqueFd probe = comm::listen_on("127.0.0.1", 0);
+  UniqueFd probe = comm::listen_on({"127.0.0.1", 0});
   const int port = comm::local_endpoint(probe.get()).port;
   probe.reset();
   int failures = 0;

@@ -53,11 +53,10 @@ class Traffic {
     group_.about(fmt::format("round {}", round_));
     if (kind == 0) return group_.barrier(soon());
     if (kind == 1) {
-      const std::span<std::byte> data = std::span(in_).first(sizes[0]);
-      const int root = static_cast<int>(random_() % size_);
-      std::ranges::fill(data, root == group_.rank() ? mark(me, 0) : std::byte{});
-      group_.broadcast(data, root, soon());
-      return check(data, mark(static_cast<std::size_t>(root), 0));
+      const std::span<std::byte> data = std::span(in_).first(1 + sizes[0]);
+      std::ranges::fill(data, group_.rank() == 0 ? mark(0, 0) : std::byte{});
+      group_.broadcast(data, soon());
+      return check(data, mark(0, 0));
     }
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> receive;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ using namespace ds::test;
 
 namespace {
 
-// Connects repeatedly to a door, each time with different data, until told to stop.
+// Connects repeatedly to a rank, each time with different data, until told to stop.
 class Stranger {
  public:
   explicit Stranger(int port) : thread_([this, port] { run(port); }) {}
@@ -31,11 +32,11 @@ class Stranger {
  private:
   void run(int port) {
     const std::string sayings[] = {"", "GET / HTTP/1.0\r\n\r\n", std::string(5000, '\xff'),
-                                   "dslink1\n", "dslink1\n" + std::string(200, 'x')};
+                                   "dslink2\n", "dslink2\n" + std::string(200, 'x')};
     std::vector<UniqueFd> lingering;
     while (!stop_) {
       try {
-        UniqueFd fd = comm::dial("127.0.0.1", port, Deadline::after(1s));
+        UniqueFd fd = comm::dial({"127.0.0.1", port}, Deadline::after(1s));
         const std::string& saying = sayings[static_cast<std::size_t>(visits_) % std::size(sayings)];
         static_cast<void>(::send(fd.get(), saying.data(), saying.size(), MSG_NOSIGNAL));
         lingering.push_back(std::move(fd));
@@ -45,7 +46,7 @@ class Stranger {
         // ports.
         ::poll(nullptr, 0, 1);
       } catch (const Error&) {
-        continue;  // the door is not open yet, or closed again
+        continue;  // the rank does not listen yet, or no longer
       }
     }
   }
@@ -56,10 +57,10 @@ class Stranger {
 
 }  // namespace
 
-TEST_CASE("unrelated clients at the store and at every door do not disturb the mesh") {
+TEST_CASE("unrelated clients at every rank do not disturb the mesh") {
   for (int round = 0; round < 3; ++round) {
     const HeldPort port;
-    Stranger at_store(port.port);
+    Stranger at_rank_0(port.port);
     std::atomic<int> visits = 0;
     const auto errors = run_ranks(3, [&](int rank) {
       comm::MeshCollectives collectives({.rank = rank,
@@ -69,7 +70,7 @@ TEST_CASE("unrelated clients at the store and at every door do not disturb the m
                                          .job_id = "job",
                                          .job_key = "0123",
                                          .timeout = 60s});
-      Stranger at_door(collectives.door().port);
+      Stranger at_rank(collectives.endpoint().port);
       const auto group = collectives.make_group(world_of(3), soon());
       for (int i = 0; i < 20; ++i) {
         std::vector<std::byte> all(30'000, static_cast<std::byte>(rank));
@@ -80,10 +81,10 @@ TEST_CASE("unrelated clients at the store and at every door do not disturb the m
         }
       }
       group->barrier(soon());
-      visits += at_door.visits();
+      visits += at_rank.visits();
     });
     CHECK(errors == std::vector<std::string>(3));
-    CHECK(visits + at_store.visits() > 0);
+    CHECK(visits + at_rank_0.visits() > 0);
   }
 }
 
@@ -91,8 +92,8 @@ namespace {
 
 // Creates two groups of one world, joined by real links.
 std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
-  const UniqueFd listener = comm::listen_on("127.0.0.1", 0);
-  UniqueFd dialed = comm::dial("127.0.0.1", comm::local_endpoint(listener.get()).port, soon());
+  const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
+  UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
   REQUIRE(comm::wait_readable(listener.get(), soon()));
   UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   std::vector<std::unique_ptr<comm::MeshGroup>> groups;
@@ -102,8 +103,9 @@ std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
                                  .links = std::vector<UniqueFd>(2),
                                  .memories = {},
                                  .memory = nullptr,
-                                 .store = nullptr,
+                                 .coordinator = nullptr,
                                  .guard = nullptr,
+                                 .wire = nullptr,
                                  .mesh = ""};
     parts.links[static_cast<std::size_t>(1 - rank)] = std::move(rank == 0 ? dialed : accepted);
     groups.push_back(std::make_unique<comm::MeshGroup>(std::move(parts)));
@@ -117,13 +119,18 @@ TEST_CASE("a message of an unexpected length is never delivered") {
   const auto groups = pair_of_groups();
   const auto errors = run_ranks(2, [&](int rank) {
     std::vector<std::byte> data(rank == 0 ? 100 : 50);
-    rank == 0 ? groups[0]->send(data, 1, soon())
-              : groups[1]->receive(data, 0, Deadline::after(200ms));
+    std::array<std::span<const std::byte>, 2> out{};
+    std::array<std::span<std::byte>, 2> in{};
+    rank == 0 ? void(out[1] = data) : void(in[0] = data);
+    groups[static_cast<std::size_t>(rank)]->all_to_all(out, in,
+                                                       rank == 0 ? soon() : Deadline::after(200ms));
   });
   CHECK_MESSAGE(errors[1].find("no answer from rank 0") != std::string::npos, errors[1]);
 }
 
-TEST_CASE("short pieces of more ranks than 8 arrive in rounds, also empty ones") {
+TEST_CASE(
+    "among more ranks than 8: gathered pieces arrive, also empty ones; values are combined in "
+    "order") {
   const auto errors = run_world(backends()[1], 11, [](Collectives&, Group& group) {
     for (int round = 0; round < 20; ++round) {
       std::vector<std::vector<std::byte>> memory;
@@ -138,6 +145,20 @@ TEST_CASE("short pieces of more ranks than 8 arrive in rounds, also empty ones")
         if (std::ranges::count(memory[rank], static_cast<std::byte>(rank + 1)) !=
             std::ssize(memory[rank]))
           throw std::runtime_error("wrong bytes");
+      }
+      std::array<std::byte, 100> values{};
+      values[0] = static_cast<std::byte>(group.rank() + round);
+      values[99] = std::byte{1};  // how many values there are
+      const auto append = [](std::span<std::byte> left, std::span<const std::byte> right) {
+        const auto count = std::to_integer<std::size_t>(left[99]);
+        const auto more = std::to_integer<std::size_t>(right[99]);
+        std::ranges::copy(right.first(more), left.begin() + static_cast<std::ptrdiff_t>(count));
+        left[99] = static_cast<std::byte>(count + more);
+      };
+      group.combine(values, append, soon());
+      for (int rank = 0; rank < group.size(); ++rank) {
+        if (values[static_cast<std::size_t>(rank)] != static_cast<std::byte>(rank + round))
+          throw std::runtime_error("wrong order");
       }
       group.barrier(soon());
     }

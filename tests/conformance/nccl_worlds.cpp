@@ -11,7 +11,7 @@ namespace {
 
 std::unique_ptr<Collectives> on_device(std::unique_ptr<Collectives> host, int rank) {
   auto device = cuda::make_cuda_device(rank);
-  auto inner = std::make_unique<comm::NcclCollectives>(*device, *host);
+  auto inner = comm::make_nccl_collectives(*device, *host);
   return std::make_unique<StagedCollectives>(std::move(host), std::move(device), std::move(inner));
 }
 

@@ -45,22 +45,8 @@ class StagedGroup final : public Group {
     inner_->all_gather(there, deadline);
     fetch(there, pieces);
   }
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override {
-    Place place(*this, data.size());
-    const std::span<std::byte> there = place.bring(data);
-    inner_->broadcast(there, root, deadline);
-    fetch({&there, 1}, {&data, 1});
-  }
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override {
-    Place place(*this, data.size());
-    inner_->send(place.bring(data), to, deadline);
-    settle();
-  }
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override {
-    Place place(*this, data.size());
-    const std::span<std::byte> there = place.bring(data);
-    inner_->receive(there, from, deadline);
-    fetch({&there, 1}, {&data, 1});
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override {
+    inner_->combine(value, join, deadline);
   }
   void barrier(Deadline deadline) override { inner_->barrier(deadline); }
   void abort() override { inner_->abort(); }

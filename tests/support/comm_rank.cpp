@@ -13,7 +13,6 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/comm/agree.h"
-#include "engine/comm/control_word.h"
 #include "engine/comm/mesh/socket.h"
 #include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
@@ -31,22 +30,11 @@ std::vector<int> all_ranks(int size) {
 
 // A deadline begins with the operation that it is of: a rank may be suspended at any moment before.
 std::int64_t exchange_words(Group& group, std::int64_t step, Clock::duration limit) {
-  const auto size = static_cast<std::size_t>(group.size());
-  std::vector<std::byte> all(size * kControlWordBytes);
   ControlWord own;
   own.rank = group.rank();
   own.step = step;
   own.tokens = group.rank() + 1;
-  const EncodedControlWord encoded = encode(own);
-  std::memcpy(all.data() + static_cast<std::size_t>(group.rank()) * kControlWordBytes,
-              encoded.data(), encoded.size());
-  group.all_gather(cut_pieces(std::span(all), size), Deadline::after(limit));
-  std::vector<ControlWord> words;
-  for (std::size_t i = 0; i < size; ++i) {
-    words.push_back(decode_control_word(std::span<const std::byte, kControlWordBytes>(
-        all.data() + i * kControlWordBytes, kControlWordBytes)));
-  }
-  return merge(words).tokens;
+  return decide_together(group, own, Deadline::after(limit)).tokens;
 }
 
 void exchange_bytes(Group& group, Clock::duration limit) {
@@ -88,7 +76,7 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "once";
   try {
     if (mode == "free-port") {
-      fmt::print("{}\n", comm::local_endpoint(comm::listen_on("127.0.0.1", 0).get()).port);
+      fmt::print("{}\n", comm::local_endpoint(comm::listen_on({"127.0.0.1", 0}).get()).port);
       return 0;
     }
     run(mode, argc > 2 ? std::atof(argv[2]) : 20);

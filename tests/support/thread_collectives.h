@@ -49,27 +49,6 @@ class ThreadMeeting {
     if (!difference.empty()) throw Error(ErrorKind::comm, difference);
   }
 
-  void send(int from, int to, std::span<const std::byte> data, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    auto& slot = mail_[{from, to}];
-    slot.emplace_back(data.begin(), data.end());
-    changed_.notify_all();
-    // Like a wire without buffers: sent means received.
-    wait(
-        lock, from, "send", deadline, [&] { return slot.empty(); },
-        [&] { return std::vector<int>{to}; });
-  }
-  void receive(int from, int to, std::span<std::byte> data, Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    auto& slot = mail_[{from, to}];
-    wait(
-        lock, to, "receive", deadline, [&] { return !slot.empty(); },
-        [&] { return std::vector<int>{from}; });
-    DS_ASSERT(slot.front().size() == data.size());
-    std::copy(slot.front().begin(), slot.front().end(), data.begin());
-    slot.erase(slot.begin());
-    changed_.notify_all();
-  }
   void abort() {
     const std::lock_guard lock(mutex_);
     if (broken_.empty()) broken_ = "the group was aborted";
@@ -149,7 +128,6 @@ class ThreadMeeting {
   std::condition_variable changed_;
   std::vector<std::size_t> at_;  // how many meeting points each member has reached
   std::vector<Loan> loans_;
-  std::map<std::pair<int, int>, std::vector<std::vector<std::byte>>> mail_;
   std::string broken_;
   int left_ = -1;
 };
@@ -178,18 +156,6 @@ class ThreadGroup final : public Group {
       for (std::size_t from = 0; from < loans.size(); ++from)
         copy(loans[from].pieces[0], pieces[from]);
     });
-  }
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override {
-    const std::span<const std::byte> own = data;
-    exchange("broadcast", {&own, 1}, deadline, [&](const auto& loans) {
-      copy(loans[static_cast<std::size_t>(root)].pieces[0], data);
-    });
-  }
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override {
-    meeting_->send(rank_, to, data, deadline);
-  }
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override {
-    meeting_->receive(from, rank_, data, deadline);
   }
   void barrier(Deadline deadline) override {
     exchange("barrier", {}, deadline, [](const auto&) {});

@@ -2,8 +2,20 @@
 #include "engine/comm/mesh/call_log.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/comm/mesh/hang_guard.h"
 
 namespace ds::comm {
+
+CallLog::CallLog(std::shared_ptr<HangGuard> guard, std::string group, WatchedCalls calls)
+    : guard_(std::move(guard)), group_(std::move(group)), functions_(std::move(calls)) {
+  if (guard_) guard_->add(this);
+}
+
+CallLog::~CallLog() {
+  if (guard_) guard_->remove(this);
+}
 
 void CallLog::begin(std::uint64_t number, std::string_view operation, std::string_view about,
                     std::uint64_t bytes) {
@@ -28,31 +40,26 @@ void CallLog::fail(const std::string& why) {
   failed_ = why;
 }
 
-RankReport::InGroup CallLog::look(const std::string& group) const {
+RankReport::InGroup CallLog::look(Clock::time_point now, Clock::time_point not_before) const {
   const std::lock_guard lock(mutex_);
-  RankReport::InGroup in{.group = group, .waiting = waiting_, .failed = failed_, .calls = {}};
+  RankReport::InGroup in{.group = group_, .waiting = waiting_, .failed = failed_};
+  if (waiting_) in.waited = std::max(now - std::max(since_, not_before), Clock::duration());
   for (std::uint64_t n = count_ - std::min<std::uint64_t>(count_, kKept); n < count_; ++n)
     in.calls.push_back(calls_[n % kKept]);
   return in;
 }
 
-std::optional<std::pair<Call, Clock::time_point>> CallLog::waiting() const {
+std::uint64_t CallLog::progress() const {
   const std::lock_guard lock(mutex_);
-  if (!waiting_) return std::nullopt;
-  return std::pair(last(), since_);
-}
-
-std::uint64_t CallLog::count() const {
-  const std::lock_guard lock(mutex_);
-  return count_;
+  return count_ + traffic_.load(std::memory_order_relaxed);
 }
 
 void CallLog::give_up(const Call& call, const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
-    if (!waiting_ || last().number != call.number || last().operation != call.operation) return;
+    if (!waiting_ || calls_[(count_ - 1) % kKept] != call) return;
   }
-  give_up_(reason);
+  functions_.give_up(reason);
 }
 
 }  // namespace ds::comm

@@ -3,43 +3,55 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <atomic>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "engine/comm/collectives.h"
 #include "engine/comm/rank_report.h"
 
 namespace ds::comm {
 
-class CallLog {
+class HangGuard;
+
+class CallLog final : public CallWatch {
  public:
-  /// `give_up` is called with a reason on the hang guard's thread.
-  explicit CallLog(std::function<void(const std::string&)> give_up)
-      : give_up_(std::move(give_up)) {}
+  /// `group`: unique in the job, as in RankReport. The guard, which may be null, reads the log and
+  /// calls the functions of `calls` from here on; poll may be empty.
+  CallLog(std::shared_ptr<HangGuard> guard, std::string group, WatchedCalls calls);
+  ~CallLog() override;
+  CallLog(const CallLog&) = delete;
 
   /// Starts a call. Allocates nothing once names of that length were seen.
   void begin(std::uint64_t number, std::string_view operation, std::string_view about,
-             std::uint64_t bytes);
-  void end();
-  /// Marks the group as given up.
-  void fail(const std::string& why);
+             std::uint64_t bytes) override;
+  void end() override;
+  void fail(const std::string& why) override;
+  /// Counts a turn of bytes, which is progress.
+  void count_traffic() { traffic_.fetch_add(1, std::memory_order_relaxed); }
 
-  [[nodiscard]] RankReport::InGroup look(const std::string& group) const;
-  /// Returns the current call and when it began; nothing when no call is under way.
-  [[nodiscard]] std::optional<std::pair<Call, Clock::time_point>> waiting() const;
-  [[nodiscard]] std::uint64_t count() const;
-  /// Calls `give_up` if this call is still under way.
+  [[nodiscard]] const std::string& group() const { return group_; }
+  /// Returns the calls; the time waited begins at `not_before` or later.
+  [[nodiscard]] RankReport::InGroup look(Clock::time_point now, Clock::time_point not_before) const;
+  /// Returns a number that changes with every call and turn.
+  [[nodiscard]] std::uint64_t progress() const;
+  /// Returns true while operations are under way that must be polled.
+  bool poll(Clock::time_point now, Clock::duration gap) const {
+    return functions_.poll && functions_.poll(now, gap);
+  }
+  /// Gives up if this call is still under way.
   void give_up(const Call& call, const std::string& reason);
 
  private:
   static constexpr std::size_t kKept = 4;
-  [[nodiscard]] const Call& last() const { return calls_[(count_ - 1) % kKept]; }
 
-  const std::function<void(const std::string&)> give_up_;
-  mutable std::mutex mutex_;
+  const std::shared_ptr<HangGuard> guard_;
+  const std::string group_;
+  const WatchedCalls functions_;
+  std::atomic<std::uint64_t> traffic_ = 0;
+  mutable std::mutex mutex_;       // guards all below
   std::array<Call, kKept> calls_;  // call n at index n % kKept
   std::uint64_t count_ = 0;
   bool waiting_ = false;

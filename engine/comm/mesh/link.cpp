@@ -17,32 +17,12 @@ namespace {
 // The bytes that one call moves, so that both directions and all links take turns.
 constexpr std::size_t kTurn = std::size_t{4} << 20;
 constexpr std::size_t kTurnOfOffer = std::size_t{16} << 20;
-constexpr std::size_t kParts = 64;
 
-/// Where the next bytes of a message go, for one call.
-class Window {
- public:
-  /// Appends `parts` without their first `skip` bytes; at most `limit` bytes in all.
-  void add(std::span<const iovec> parts, std::size_t skip, std::size_t limit = kTurn) {
-    for (const iovec& part : parts) {
-      if (count_ == kParts || bytes_ >= limit) return;
-      if (skip >= part.iov_len) {
-        skip -= part.iov_len;
-        continue;
-      }
-      const std::size_t bytes = std::min(part.iov_len - skip, limit - bytes_);
-      entries_[count_++] = {static_cast<std::byte*>(part.iov_base) + skip, bytes};
-      bytes_ += bytes;
-      skip = 0;
-    }
-  }
-  [[nodiscard]] std::span<iovec> entries() { return std::span(entries_).first(count_); }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  std::array<iovec, kParts + 1> entries_;
-  std::size_t count_ = 0, bytes_ = 0;
-};
+// Returns the bytes after the first `skip`, at most `limit` of them.
+iovec rest_of(std::span<const std::byte> bytes, std::size_t skip, std::size_t limit = kTurn) {
+  const auto rest = bytes.subspan(std::min(skip, bytes.size()));
+  return {const_cast<std::byte*>(rest.data()), std::min(rest.size(), limit)};
+}
 
 }  // namespace
 
@@ -53,7 +33,7 @@ Link::Link(UniqueFd fd, PeerMemory peer, std::size_t offer_from)
 }
 
 void Link::post(Message& message) {
-  DS_ASSERT(message.bytes > 0);
+  DS_ASSERT(!message.data.empty());
   (message.outgoing ? out_ : in_).push_back(&message);
 }
 
@@ -94,22 +74,20 @@ bool Link::choose_sending() {
     return true;
   }
   if (awaiting_answer_ || out_at_ == out_.size()) return false;
-  Message& message = *out_[out_at_];
-  const bool offers = message.bytes >= offer_from_ && message.parts.size() == 1 && peer_.readable();
-  sending_ = Sending{.head = {.kind = offers ? Kind::offer : Kind::data,
-                              .slot = message.slot,
-                              .bytes = message.bytes},
-                     .message = offers ? nullptr : &message};
-  if (offers)
-    sending_->head.address = reinterpret_cast<std::uintptr_t>(message.parts.front().iov_base);
+  const Message& message = *out_[out_at_];
+  Sending sending{.head = {.slot = message.slot, .bytes = message.data.size()},
+                  .data = message.data};
+  if (message.data.size() >= offer_from_ && peer_.readable()) {
+    sending.head.kind = Kind::offer;
+    sending.head.address = reinterpret_cast<std::uintptr_t>(message.data.data());
+    sending.data = {};
+  }
+  sending_ = sending;
   return true;
 }
 
 void Link::finish_sending() {
-  if (sending_->message != nullptr) {
-    sending_->message->done = true;
-    ++out_at_;
-  }
+  if (sending_->head.kind == Kind::data) out_[out_at_++]->done = true;
   awaiting_answer_ = awaiting_answer_ || sending_->head.kind == Kind::offer;
   sending_.reset();
 }
@@ -118,16 +96,12 @@ void Link::write_some() {
   std::size_t moved = 0;
   while (!ended_ && writable_ && choose_sending()) {
     if (moved >= kTurn) return;
-    Window window;
-    const iovec head{&sending_->head, sizeof sending_->head};
-    window.add({&head, 1}, sending_->at);
-    const std::size_t of_head = sizeof sending_->head;
-    const std::size_t all = of_head + (sending_->message ? sending_->message->bytes : 0);
-    if (sending_->message != nullptr)
-      window.add(sending_->message->parts, std::max(sending_->at, of_head) - of_head);
+    const auto head = std::as_bytes(std::span(&sending_->head, 1));
+    const std::size_t past_head = std::max(sending_->at, head.size()) - head.size();
+    std::array<iovec, 2> parts{rest_of(head, sending_->at), rest_of(sending_->data, past_head)};
     msghdr vector{};
-    vector.msg_iov = window.entries().data();
-    vector.msg_iovlen = window.entries().size();
+    vector.msg_iov = parts.data();
+    vector.msg_iovlen = parts.size();
     const ssize_t sent = ::sendmsg(fd_.get(), &vector, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) {
@@ -136,7 +110,7 @@ void Link::write_some() {
     }
     moved += static_cast<std::size_t>(sent);
     sending_->at += static_cast<std::size_t>(sent);
-    if (sending_->at == all) finish_sending();
+    if (sending_->at == head.size() + sending_->data.size()) finish_sending();
   }
 }
 
@@ -159,36 +133,32 @@ bool Link::read_some() {
   return false;
 }
 
-// Reads into `into` as far as the kernel has bytes. Returns false when it has none now.
-bool Link::fill(std::span<const iovec> into, std::size_t& got) {
-  if (!readable_) return false;
-  std::size_t room = 0;
-  for (const iovec& part : into) room += part.iov_len;
+std::size_t Link::receive(iovec first, iovec second) {
+  std::array<iovec, 2> parts{first, second};
   msghdr vector{};
-  vector.msg_iov = const_cast<iovec*>(into.data());
-  vector.msg_iovlen = into.size();
-  const ssize_t received = ::recvmsg(fd_.get(), &vector, MSG_DONTWAIT);
-  if (received < 0 && errno == EINTR) return fill(into, got);
-  if (received <= 0) {
-    received < 0 && errno == EAGAIN ? readable_ = false : ended_ = true;
-    return false;
+  vector.msg_iov = parts.data();
+  vector.msg_iovlen = parts.size();
+  while (readable_ && !ended_) {
+    const ssize_t received = ::recvmsg(fd_.get(), &vector, MSG_DONTWAIT);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) {
+      received < 0 && errno == EAGAIN ? readable_ = false : ended_ = true;
+      return 0;
+    }
+    const auto got = static_cast<std::size_t>(received);
+    // The kernel had less than there was room for. More bytes are a new event; the end is not.
+    if (got < first.iov_len + second.iov_len && !hung_up_) readable_ = false;
+    return got;
   }
-  got = static_cast<std::size_t>(received);
-  // The kernel had less than there was room for. More bytes are a new event; the end is not.
-  if (got < room && !hung_up_) readable_ = false;
-  return true;
+  return 0;
 }
 
 // Copies what the buffer has. Returns the bytes.
-std::size_t Link::take_buffered(std::span<const iovec> into) {
-  std::size_t taken = 0;
-  for (const iovec& part : into) {
-    const std::size_t bytes = std::min(part.iov_len, buffered_to_ - buffered_from_);
-    std::memcpy(part.iov_base, buffer_.data() + buffered_from_, bytes);
-    buffered_from_ += bytes;
-    taken += bytes;
-  }
-  return taken;
+std::size_t Link::take_buffered(iovec into) {
+  const std::size_t bytes = std::min(into.iov_len, buffered_to_ - buffered_from_);
+  std::memcpy(into.iov_base, buffer_.data() + buffered_from_, bytes);
+  buffered_from_ += bytes;
+  return bytes;
 }
 
 // Returns false when the whole head has not arrived.
@@ -196,13 +166,12 @@ bool Link::read_head() {
   while (buffered_to_ - buffered_from_ < sizeof(Head)) {
     std::copy(buffer_.data() + buffered_from_, buffer_.data() + buffered_to_, buffer_.data());
     buffered_to_ -= std::exchange(buffered_from_, 0);
-    const iovec rest{buffer_.data() + buffered_to_, buffer_.size() - buffered_to_};
-    std::size_t got = 0;
-    if (!fill({&rest, 1}, got)) return false;
+    const std::size_t got =
+        receive({buffer_.data() + buffered_to_, buffer_.size() - buffered_to_}, {});
+    if (got == 0) return false;
     buffered_to_ += got;
   }
-  const iovec whole{&head_.emplace(), sizeof(Head)};
-  static_cast<void>(take_buffered({&whole, 1}));
+  take_buffered({&head_.emplace(), sizeof(Head)});
   return true;
 }
 
@@ -214,7 +183,7 @@ bool Link::take_head() {
     case Kind::data:
     case Kind::offer:
       if (in_at_ == in_.size() || in_[in_at_]->slot != head_->slot ||
-          in_[in_at_]->bytes != head_->bytes) {
+          in_[in_at_]->data.size() != head_->bytes) {
         ended_ = hung_up_;
         return false;
       }
@@ -238,28 +207,22 @@ bool Link::take_head() {
 }
 
 bool Link::read_data() {
-  Window window;
-  window.add(in_[in_at_]->parts, got_);
-  std::size_t got = take_buffered(window.entries());
+  const iovec into = rest_of(in_[in_at_]->data, got_);
+  std::size_t got = take_buffered(into);
   if (got == 0) {
-    const std::size_t wanted = window.bytes();
-    std::array<iovec, kParts + 1> entries;
-    auto end = std::ranges::copy(window.entries(), entries.begin()).out;
+    const bool is_rest = got_ + into.iov_len == head_->bytes;
     buffered_from_ = buffered_to_ = 0;
-    if (got_ + wanted == head_->bytes) *end++ = {buffer_.data(), buffer_.size()};
-    if (!fill(std::span(entries.begin(), end), got)) return false;
-    buffered_to_ = got - std::min(got, wanted);
-    got = std::min(got, wanted);
+    got = receive(into, {buffer_.data(), is_rest ? buffer_.size() : 0});
+    if (got == 0) return false;
+    buffered_to_ = got - std::min(got, into.iov_len);
+    got = std::min(got, into.iov_len);
   }
   got_ += got;
   return true;
 }
 
 bool Link::read_offer() {
-  const std::size_t bytes = std::min<std::size_t>(head_->bytes - got_, kTurnOfOffer);
-  Window window;
-  window.add(in_[in_at_]->parts, got_, bytes);
-  const iovec into = window.entries().front();
+  const iovec into = rest_of(in_[in_at_]->data, got_, kTurnOfOffer);
   switch (
       peer_.read(head_->address + got_, {static_cast<std::byte*>(into.iov_base), into.iov_len})) {
     case PeerMemory::Result::done:

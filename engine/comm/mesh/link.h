@@ -30,15 +30,14 @@ namespace ds::comm {
 struct Message {
   int peer = 0;
   bool outgoing = false;
-  std::uint64_t slot = 0;  // must be the same at both ends
-  std::size_t bytes = 0;
-  std::span<const iovec> parts{};  // where the bytes are or belong, in order
-  bool done = false;               // has arrived; or has left, so that its memory may be reused
+  std::uint64_t slot = 0;       // must be the same at both ends
+  std::span<std::byte> data{};  // where the bytes are or belong; only read if outgoing
+  bool done = false;            // has arrived; or has left, so that its memory may be reused
 };
 
 class Link {
  public:
-  /// `fd` is non-blocking. Messages of at least `offer_from` bytes in one part are offered.
+  /// `fd` is non-blocking. Messages of at least `offer_from` bytes are offered.
   Link(UniqueFd fd, PeerMemory peer, std::size_t offer_from);
 
   /// Adds a message, which must live until it is done or forget() is called.
@@ -69,8 +68,8 @@ class Link {
   /// What is being written.
   struct Sending {
     Head head{};
-    Message* message = nullptr;  // whose bytes follow the head
-    std::size_t at = 0;          // bytes written, of head and message
+    std::span<const std::byte> data{};  // follows the head
+    std::size_t at = 0;                 // bytes written, of head and data
   };
 
   void write_some();
@@ -78,13 +77,14 @@ class Link {
   void finish_sending();
   bool read_some();
   [[nodiscard]] bool wants_input() const { return in_at_ < in_.size() || awaiting_answer_; }
-  bool fill(std::span<const iovec> into, std::size_t& got);
+  /// Reads into two places, one after the other. Returns no bytes when the kernel has none now.
+  std::size_t receive(iovec first, iovec second);
   bool read_head();
   bool take_head();
   bool read_data();
   bool read_offer();
   void finish_incoming();
-  [[nodiscard]] std::size_t take_buffered(std::span<const iovec> into);
+  std::size_t take_buffered(iovec into);
 
   const UniqueFd fd_;
   PeerMemory peer_;

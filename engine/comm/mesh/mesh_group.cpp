@@ -11,25 +11,15 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "engine/comm/mesh/gather_rounds.h"
+#include "engine/comm/mesh/combine_tree.h"
 #include "engine/comm/mesh/operation.h"
 
 namespace ds::comm {
 namespace {
 
-// The root sends a broadcast shorter than this straight to every member.
-constexpr std::size_t kScatterFrom = std::size_t{1} << 20;
-
-// Up to this size every member sends straight to every other, so that an error names the rank that
-// is at fault. In larger groups the pieces up to kShortPiece go in rounds, where the number of
-// messages counts and not the bytes.
+// Up to this size every member sends its value straight to every other, so that an error names the
+// rank that is at fault. Larger groups use a tree, because the number of messages counts.
 constexpr int kStraightUpTo = 8;
-constexpr std::size_t kShortPiece = 4096;
-
-/// Returns a number that tells different values apart, in bits 32 to 55 of a slot.
-constexpr std::uint64_t mark_of(std::uint64_t value) {
-  return (value * 0x9e37'79b9'7f4a'7c15U >> 40) << 32;
-}
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9e37'79b9'7f4a'7c15U + (hash >> 29);
@@ -41,24 +31,17 @@ MeshGroup::MeshGroup(Parts parts)
     : spec_(std::move(parts.spec)),
       rank_(parts.rank),
       memory_(std::move(parts.memory)),
-      store_(std::move(parts.store)),
+      coordinator_(std::move(parts.coordinator)),
       guard_(std::move(parts.guard)),
       mesh_(std::move(parts.mesh)),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       is_runnable_(spec_.ranks.size()),
-      marks_(spec_.ranks.size()),
-      sent_(spec_.ranks.size()),
-      received_(spec_.ranks.size()),
-      log_([this](const std::string& reason) {
-        const std::lock_guard lock(mutex_);
-        if (news_.hopeless.empty()) news_.hopeless = reason;
-        wake();
-      }) {
+      wire_(std::move(parts.wire)),
+      log_(guard_, mesh_, {.give_up = [this](const std::string& reason) { stop(reason); }}) {
   if (!poll_ || !wake_) throw_errno("epoll_create1 or eventfd", errno);
   const std::size_t count = spec_.ranks.size();
   messages_.reserve(2 * count);
-  parts_.reserve(2 * count);
   runnable_.reserve(2 * count);
   parts.memories.resize(count);
   watch(wake_.get(), rank_);
@@ -69,13 +52,11 @@ MeshGroup::MeshGroup(Parts parts)
                                            std::move(parts.memories[peer]), parts.offer_from);
     watch(links_.back()->descriptor(), static_cast<int>(peer));
   }
-  if (guard_) guard_->add({.group = mesh_, .log = &log_, .traffic = &traffic_});
 }
 
 // Says goodbye on every link before the first one is closed: otherwise the last peer would learn of
 // the end from the first peer and blame that one.
 MeshGroup::~MeshGroup() {
-  if (guard_) guard_->remove(&log_);
   for (const auto& link : links_)
     if (link) link->say_goodbye();
 }
@@ -88,27 +69,17 @@ void MeshGroup::watch(int descriptor, int peer) const {
     throw_errno("epoll_ctl", errno);
 }
 
-void MeshGroup::about(std::string_view path) {
-  about_ = path;
-  about_mark_ = mark_of(std::hash<std::string_view>()(path));
-}
-
 void MeshGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
   DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
   const std::span<const std::byte> own_from = send[static_cast<std::size_t>(rank_)];
   const std::span<std::byte> own = receive[static_cast<std::size_t>(rank_)];
   DS_ASSERT(own.size() == own_from.size());
   Operation operation(*this, "all_to_all", deadline);
-  const std::uint64_t slot = next_slot(Kind::all_to_all);
   // Each rank begins with its right neighbor, so that not all ranks send to the same one at once.
-  for (int step = 1; step < size(); ++step) {
-    const auto from = static_cast<std::size_t>((rank_ + size() - step) % size());
-    operation.receive(static_cast<int>(from), receive[from], slot);
-  }
-  for (int step = 1; step < size(); ++step) {
-    const auto to = static_cast<std::size_t>((rank_ + step) % size());
-    operation.send(static_cast<int>(to), send[to], slot);
-  }
+  for (int step = 1; step < size(); ++step)
+    operation.receive(neighbor(-step), receive[static_cast<std::size_t>(neighbor(-step))]);
+  for (int step = 1; step < size(); ++step)
+    operation.send(neighbor(step), send[static_cast<std::size_t>(neighbor(step))]);
   if (!own.empty() && own.data() != own_from.data())
     std::memcpy(own.data(), own_from.data(), own.size());
   operation.finish();
@@ -117,121 +88,76 @@ void MeshGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline dead
 void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   DS_ASSERT(std::ssize(pieces) == size());
   std::uint64_t sizes = 0;
-  std::size_t longest = 0;
-  for (const std::span<std::byte> piece : pieces) {
-    sizes = mixed(sizes, piece.size());
-    longest = std::max(longest, piece.size());
-  }
+  for (const std::span<std::byte> piece : pieces) sizes = mixed(sizes, piece.size());
   Operation operation(*this, "all_gather", deadline, sizes);
-  const std::uint64_t slot = next_slot(Kind::all_gather);
-  if (size() > kStraightUpTo && longest <= kShortPiece)
-    return gather_in_rounds(operation, pieces, slot);
   const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
   for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))], slot);
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own, slot);
+    operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))]);
+  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own);
   operation.finish();
 }
 
-void MeshGroup::gather_in_rounds(Operation& operation, ReceivePieces pieces, std::uint64_t slot) {
-  for (const GatherRound& round : gather_rounds(size())) {
-    const auto add_parts = [&](int first) {
-      for (int i = 0; i < round.pieces; ++i)
-        operation.add_part(pieces[static_cast<std::size_t>(neighbor(first + i))]);
-    };
-    const std::size_t arrival = operation.posted();
-    add_parts(round.receive_from);
-    operation.post(neighbor(round.receive_from), false, slot);
-    const bool receives = operation.posted() > arrival;
-    add_parts(0);
-    operation.post(neighbor(round.send_to), true, slot);
-    if (receives) operation.finish(arrival);
-  }
-  operation.finish();
-}
-
-// A long broadcast is cut: the root sends each member its part, then all members send their parts
-// to all. The root sends the data twice instead of once per member.
-void MeshGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
-  DS_ASSERT(root >= 0 && root < size());
-  Operation operation(*this, "broadcast", deadline, data.size());
-  const std::uint64_t slot = next_slot(Kind::broadcast);
-  if (data.size() < kScatterFrom || size() == 2) {
-    if (rank_ != root) operation.receive(root, data, slot);
-    for (int step = 1; step < size() && rank_ == root; ++step)
-      operation.send((rank_ + step) % size(), data, slot);
-    return operation.finish();
-  }
-  const auto part = [&](int index) {
-    const auto count = static_cast<std::size_t>(size());
-    const auto i = static_cast<std::size_t>(index);
-    const std::size_t first = data.size() / count * i;
-    return data.subspan(first, i + 1 == count ? data.size() - first : data.size() / count);
-  };
-  const std::uint64_t scatter = next_slot(Kind::scatter);
-  if (rank_ != root) operation.receive(root, part(rank_), scatter);
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank_ && rank_ == root) operation.send(peer, part(peer), scatter);
-    if (peer != rank_ && rank_ != root) operation.receive(peer, part(peer), slot);
-  }
-  if (rank_ != root) operation.finish(0);
-  for (int step = 1; step < size(); ++step) {
-    const int peer = (rank_ + step) % size();
-    if (peer != root) operation.send(peer, part(rank_), slot);
-  }
-  operation.finish();
-}
-
-void MeshGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
-  DS_ASSERT(to >= 0 && to < size() && to != rank_);
-  Operation operation(*this, "send", deadline, std::nullopt);
-  const std::uint64_t number = ++sent_[static_cast<std::size_t>(to)];
-  operation.send(to, data, message_slot(Kind::point_to_point, number));
-  operation.finish();
-}
-
-void MeshGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
-  DS_ASSERT(from >= 0 && from < size() && from != rank_);
-  Operation operation(*this, "receive", deadline, std::nullopt);
-  const std::uint64_t number = ++received_[static_cast<std::size_t>(from)];
-  operation.receive(from, data, message_slot(Kind::point_to_point, number));
-  operation.finish();
+void MeshGroup::combine(std::span<std::byte> value, Join join, Deadline deadline) {
+  Operation operation(*this, "combine", deadline, value.size());
+  go_up_and_down(operation, value, join);
 }
 
 void MeshGroup::barrier(Deadline deadline) {
   Operation operation(*this, "barrier", deadline);
-  const std::uint64_t slot = next_slot(Kind::barrier);
-  const std::span<std::byte> all(marks_);
-  const auto mark = [&](int rank) { return all.subspan(static_cast<std::size_t>(rank), 1); };
-  if (size() > kStraightUpTo) {
-    // As in an all_gather, but one byte says that all earlier ones have arrived.
-    for (const GatherRound& round : gather_rounds(size())) {
-      const std::size_t arrival = operation.posted();
-      operation.receive(neighbor(round.receive_from), mark(neighbor(round.receive_from)), slot);
-      operation.send(neighbor(round.send_to), mark(rank_), slot);
-      operation.finish(arrival);
-    }
-    return operation.finish();
+  std::byte mark{};
+  go_up_and_down(operation, {&mark, 1}, [](auto, auto) {});
+}
+
+void MeshGroup::go_up_and_down(Operation& operation, std::span<std::byte> value, Join join) {
+  const bool is_straight = size() <= kStraightUpTo;
+  values_.resize(std::max(values_.size(), value.size() * (is_straight ? spec_.ranks.size() : 1)));
+  const auto value_of = [&](int rank) {
+    return std::span(values_).subspan(static_cast<std::size_t>(rank) * value.size(), value.size());
+  };
+  if (is_straight) {
+    std::ranges::copy(value, value_of(rank_).begin());
+    for (int step = 1; step < size(); ++step)
+      operation.receive(neighbor(-step), value_of(neighbor(-step)));
+    for (int step = 1; step < size(); ++step) operation.send(neighbor(step), value_of(rank_));
+    operation.finish();
+    std::ranges::copy(value_of(0), value.begin());
+    for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
+    return;
   }
-  for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), mark(neighbor(-step)), slot);
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), mark(rank_), slot);
+  const int width = width_at(rank_, size());
+  for (int child = 1; child < width && rank_ + child < size(); child *= 2) {
+    operation.receive(rank_ + child, value_of(0));
+    operation.finish_newest();
+    join(value, value_of(0));
+  }
+  if (rank_ != 0) {
+    operation.send(parent_of(rank_), value);
+    // The result arrives after the value has left, because it depends on it.
+    operation.receive(parent_of(rank_), value);
+    operation.finish_newest();
+  }
+  for (int child = width / 2; child > 0; child /= 2)
+    if (rank_ + child < size()) operation.send(rank_ + child, value);
   operation.finish();
 }
 
 void MeshGroup::abort() {
-  {
-    const std::lock_guard lock(mutex_);
-    news_.aborted = true;
-    wake();
-  }
+  stop("the group was aborted");
   close_links();
 }
 
-void MeshGroup::wake() {
-  has_news_ = true;
+void MeshGroup::stop(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_.empty()) stopped_ = why;
+  is_stopped_ = true;
   const std::uint64_t one = 1;
   DS_ASSERT(::write(wake_.get(), &one, sizeof one) == sizeof one);
+}
+
+std::string MeshGroup::stopped() {
+  if (!is_stopped_) return {};
+  const std::lock_guard lock(mutex_);
+  return stopped_;
 }
 
 void MeshGroup::close_links() {
@@ -241,27 +167,16 @@ void MeshGroup::close_links() {
     if (link) link->close();
 }
 
-MeshGroup::News MeshGroup::news() {
-  const std::lock_guard lock(mutex_);
-  return news_;
-}
-
 // A member that gives up closes its links, and the others see that before their own wait ends.
-// Without this report they would blame the member that gave up first. Best effort: the store itself
+// Without this report they would blame the member that gave up first. Best effort: rank 0 itself
 // may be lost.
 std::string MeshGroup::report_fault(const std::string& what) {
-  if (!store_) return what;
+  if (!coordinator_) return what;
   try {
-    return store_->set_new(mesh_ + "/fault", what, Deadline::after(std::chrono::seconds(1)));
+    return coordinator_->report_fault(mesh_, what, Deadline::after(std::chrono::seconds(1)));
   } catch (const Error&) {
     return what;
   }
-}
-
-// The slot contains the kind and the purpose of an operation, so the bytes of members that issue
-// different operations never mix. Such members wait for each other until the hang guard tells them.
-std::uint64_t MeshGroup::next_slot(Kind kind) {
-  return message_slot(kind, about_mark_ | (++sequence_ & 0xffff'ffff));
 }
 
 std::string MeshGroup::name_of(int group_rank) const {

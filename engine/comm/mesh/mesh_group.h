@@ -1,11 +1,9 @@
 // MeshGroup: a group over links. The calling thread moves the bytes, from the caller's memory to
 // the socket or out of the peer's memory; there is no other thread and no copy between.
 //
-// Every member sends straight to every other (all_to_all, large pieces of all_gather), so an error
-// names the rank that is at fault. Short pieces of many ranks go in rounds (gather_rounds.h).
+// Every member sends straight to every other, so an error names the rank that is at fault. In large
+// groups barrier() and combine() go up a tree to the first rank and down again.
 #pragma once
-
-#include <sys/uio.h>
 
 #include <atomic>
 #include <cstdint>
@@ -16,10 +14,11 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/comm/mesh/call_log.h"
+#include "engine/comm/mesh/coordinator_client.h"
 #include "engine/comm/mesh/hang_guard.h"
 #include "engine/comm/mesh/link.h"
 #include "engine/comm/mesh/peer_memory.h"
-#include "engine/comm/mesh/store_client.h"
+#include "engine/comm/slow_wire.h"
 
 namespace ds::comm {
 
@@ -27,13 +26,14 @@ class MeshGroup final : public Group {
  public:
   struct Parts {
     GroupSpec spec;
-    int rank = 0;                        // in the group
-    std::vector<UniqueFd> links;         // by rank in the group; the own one is invalid
-    std::vector<PeerMemory> memories;    // of the ranks, or empty
-    std::shared_ptr<OwnMemory> memory;   // this rank's, revoked when the group fails; may be null
-    std::shared_ptr<StoreClient> store;  // where faults are reported; may be null
-    std::shared_ptr<HangGuard> guard;    // may be null
-    std::string mesh;                    // the group's name in the store
+    int rank = 0;                       // in the group
+    std::vector<UniqueFd> links;        // by rank in the group; the own one is invalid
+    std::vector<PeerMemory> memories;   // of the ranks, or empty
+    std::shared_ptr<OwnMemory> memory;  // this rank's, revoked when the group fails; may be null
+    std::shared_ptr<CoordinatorClient> coordinator;  // may be null
+    std::shared_ptr<HangGuard> guard;                // may be null
+    std::shared_ptr<SlowWire> wire;                  // may be null
+    std::string mesh;                                // as in CoordinatorClient::meet()
     std::size_t offer_from = std::size_t{64} << 10;  // see Link
   };
   /// Errors: Error{system} when the system has no descriptors left.
@@ -43,45 +43,26 @@ class MeshGroup final : public Group {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(spec_.ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return spec_; }
-  void about(std::string_view path) override;
+  void about(std::string_view path) override { about_ = path; }
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override;
   void barrier(Deadline deadline) override;
   void abort() override;
 
  private:
   class Operation;
-  enum class Kind : std::uint8_t {
-    all_to_all = 1,
-    all_gather,
-    broadcast,
-    scatter,
-    point_to_point,
-    barrier
-  };
-
-  /// What other threads have reported; guarded by mutex_.
-  struct News {
-    bool aborted = false;
-    std::string hopeless;  // why waiting is useless
-  };
-
-  void gather_in_rounds(Operation& operation, ReceivePieces pieces, std::uint64_t slot);
-  /// Wakes the thread that waits in an operation. Call it with mutex_ held.
-  void wake();
-  [[nodiscard]] News news();
+  void go_up_and_down(Operation& operation, std::span<std::byte> value, Join join);
+  /// Makes the current and every later operation fail, unless there was a reason before. Any
+  /// thread.
+  void stop(const std::string& why);
+  /// Returns why operations must fail; empty when they need not.
+  [[nodiscard]] std::string stopped();
   void close_links();
   void watch(int descriptor, int peer) const;
   /// Tells the others why this member gives up. Returns the first report of the group, which may be
   /// another member's.
   [[nodiscard]] std::string report_fault(const std::string& what);
-  [[nodiscard]] std::uint64_t next_slot(Kind kind);
-  [[nodiscard]] static std::uint64_t message_slot(Kind kind, std::uint64_t number) {
-    return (static_cast<std::uint64_t>(kind) << 56) | number;
-  }
   [[nodiscard]] int neighbor(int step) const { return (rank_ + size() + step) % size(); }
   [[nodiscard]] Link& link(int peer) { return *links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] std::string name_of(int group_rank) const;
@@ -89,29 +70,25 @@ class MeshGroup final : public Group {
   const GroupSpec spec_;
   const int rank_;
   const std::shared_ptr<OwnMemory> memory_;
-  const std::shared_ptr<StoreClient> store_;
+  const std::shared_ptr<CoordinatorClient> coordinator_;
   const std::shared_ptr<HangGuard> guard_;
   const std::string mesh_;
   const UniqueFd poll_, wake_;                // epoll(7) of all links and wake_, an eventfd(2)
   std::vector<std::unique_ptr<Link>> links_;  // by rank in the group; the own one is null
   std::mutex mutex_;
-  News news_;
-  std::atomic<bool> has_news_ = false;
+  std::string stopped_;  // guarded by mutex_
+  std::atomic<bool> is_stopped_ = false;
   bool failed_ = false;
   int first_ended_ = -1;  // the peer whose connection ended first
   // Storage of the current operation, kept so that no operation allocates
   std::vector<Message> messages_;
-  std::vector<iovec> parts_;
   std::vector<int> runnable_;      // peers whose links may move bytes now
   std::vector<bool> is_runnable_;  // by peer
-  std::vector<std::byte> marks_;   // what a barrier sends: one byte per member
+  std::vector<std::byte> values_;  // what the others combine
   std::string about_;
-  std::uint64_t about_mark_ = 0;                // the hash of about_, as part of slots
-  std::uint64_t calls_ = 0;                     // number of collectives
-  std::uint64_t sequence_ = 0;                  // sequence number of collectives
-  std::vector<std::uint64_t> sent_, received_;  // number of point-to-point messages, by peer
+  std::uint64_t calls_ = 0;  // how many operations were begun
+  const std::shared_ptr<SlowWire> wire_;
   CallLog log_;
-  std::atomic<std::uint64_t> traffic_ = 0;  // counts up when bytes pass
 };
 
 }  // namespace ds::comm

@@ -11,50 +11,50 @@
 #include "engine/base/error.h"
 
 namespace ds::comm {
+namespace {
+
+// The slot contains a hash of the name and purpose of an operation, so the bytes of members that
+// issue different operations never mix. Such members wait for each other until the hang guard tells
+// them.
+std::uint64_t slot_of(std::string_view name, std::string_view about, std::uint64_t number) {
+  constexpr std::hash<std::string_view> hash_of;
+  const std::uint64_t hash = (hash_of(name) * 31 + hash_of(about)) * 0x9e37'79b9'7f4a'7c15U;
+  return (hash >> 32 << 32) | (number & 0xffff'ffff);
+}
+
+}  // namespace
 
 MeshGroup::Operation::Operation(MeshGroup& group, std::string_view name, Deadline deadline,
-                                std::optional<std::uint64_t> bytes)
+                                std::uint64_t bytes)
     : group_(group), name_(name), countdown_(deadline, begun_) {
-  if (group_.news().aborted) fail("the group was aborted");
   if (group_.failed_) fail("the group had already failed");
-  group_.log_.begin(bytes ? ++group_.calls_ : 0, name_, group_.about_, bytes.value_or(0));
+  if (const std::string why = group_.stopped(); !why.empty()) fail(why);
+  slot_ = slot_of(name_, group_.about_, group_.calls_ + 1);
+  group_.log_.begin(++group_.calls_, name_, group_.about_, bytes);
 }
 
 MeshGroup::Operation::~Operation() {
   group_.log_.end();
   for (const Message& message : group_.messages_) group_.link(message.peer).forget();
   group_.messages_.clear();
-  group_.parts_.clear();
   for (const int peer : group_.runnable_)
     group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
   group_.runnable_.clear();
 }
 
-void MeshGroup::Operation::receive(int from, std::span<std::byte> into, std::uint64_t slot) {
-  add_part(into);
-  post(from, false, slot);
+void MeshGroup::Operation::receive(int from, std::span<std::byte> into) { post(from, false, into); }
+
+// A message that is sent is only read.
+void MeshGroup::Operation::send(int to, std::span<const std::byte> data) {
+  post(to, true, {const_cast<std::byte*>(data.data()), data.size()});
 }
 
-void MeshGroup::Operation::send(int to, std::span<const std::byte> data, std::uint64_t slot) {
-  add_part(data);
-  post(to, true, slot);
-}
-
-// The parts of a message that is sent are only read.
-void MeshGroup::Operation::add_part(std::span<const std::byte> part) {
-  DS_ASSERT(group_.parts_.size() < group_.parts_.capacity());
-  if (!part.empty()) group_.parts_.push_back({const_cast<std::byte*>(part.data()), part.size()});
-}
-
-void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
-  const std::span<const iovec> parts =
-      std::span(group_.parts_).subspan(std::exchange(first_part_, group_.parts_.size()));
-  std::size_t bytes = 0;
-  for (const iovec& part : parts) bytes += part.iov_len;
-  if (bytes == 0) return;
+void MeshGroup::Operation::post(int peer, bool outgoing, std::span<std::byte> data) {
+  if (data.empty()) return;
   DS_ASSERT(group_.messages_.size() < group_.messages_.capacity());
   Message& message = group_.messages_.emplace_back(
-      Message{.peer = peer, .outgoing = outgoing, .slot = slot, .bytes = bytes, .parts = parts});
+      Message{.peer = peer, .outgoing = outgoing, .slot = slot_, .data = data});
+  (outgoing ? sent_ : received_) += data.size();
   Link& link = group_.link(peer);
   busy_ += link.idle() ? 1 : 0;
   link.post(message);
@@ -62,18 +62,19 @@ void MeshGroup::Operation::post(int peer, bool outgoing, std::uint64_t slot) {
 }
 
 void MeshGroup::Operation::finish() {
+  if (group_.wire_ && sent_ > 0) group_.wire_->carry(std::max(sent_, received_));
   drive([this] { return busy_ == 0; });
 }
 
-void MeshGroup::Operation::finish(std::size_t index) {
-  if (index >= group_.messages_.size()) return;
-  const Message& message = group_.messages_[index];
+void MeshGroup::Operation::finish_newest() {
+  if (group_.messages_.empty()) return;
+  const Message& message = group_.messages_.back();
   drive([&] { return message.done; });
 }
 
 void MeshGroup::Operation::drive(const std::function<bool()>& is_done) {
   while (true) {
-    look_at_news();
+    if (const std::string why = group_.stopped(); !why.empty()) fail(why);
     move();
     if (is_done()) return;
     const Clock::time_point now = Clock::now();
@@ -90,7 +91,7 @@ void MeshGroup::Operation::move() {
     group_.is_runnable_[static_cast<std::size_t>(peer)] = false;
     Link& link = group_.link(peer);
     if (link.idle()) continue;
-    group_.traffic_.fetch_add(1, std::memory_order_relaxed);
+    group_.log_.count_traffic();
     if (link.advance()) set_runnable(peer);
     if (link.ended() && group_.first_ended_ < 0) group_.first_ended_ = peer;
     // A peer whose connection ended is at fault only if this operation still needs it: a peer that
@@ -104,7 +105,7 @@ void MeshGroup::Operation::move() {
   group_.runnable_.erase(group_.runnable_.begin(), group_.runnable_.begin() + links);
 }
 
-// Waits for the kernel to report a link, or for wake().
+// Waits for the kernel to report a link, or for MeshGroup::stop().
 void MeshGroup::Operation::wait(int milliseconds) {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(group_.poll_.get(), events.data(), static_cast<int>(events.size()),
@@ -112,7 +113,7 @@ void MeshGroup::Operation::wait(int milliseconds) {
   if (count < 0 && errno != EINTR) throw_errno("epoll_wait", errno);
   for (int i = 0; i < count; ++i) {
     const auto peer = static_cast<int>(events[static_cast<std::size_t>(i)].data.u32);
-    if (peer == group_.rank_) continue;  // wake(): has_news_ is set
+    if (peer == group_.rank_) continue;  // stopped() says why
     group_.link(peer).note(events[static_cast<std::size_t>(i)].events);
     set_runnable(peer);
   }
@@ -125,13 +126,6 @@ void MeshGroup::Operation::set_runnable(int peer) {
   group_.runnable_.push_back(peer);
 }
 
-void MeshGroup::Operation::look_at_news() {
-  if (!group_.has_news_.load()) return;
-  const News news = group_.news();
-  if (news.aborted) fail("the group was aborted");
-  if (!news.hopeless.empty()) fail(news.hopeless);
-}
-
 void MeshGroup::Operation::fail_of_lateness() {
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
   fail(fmt::format("no answer from {} after {:.3g} s", missing_peers(), seconds));
@@ -139,7 +133,7 @@ void MeshGroup::Operation::fail_of_lateness() {
 
 // The first connection that ended is the likely cause of the others' end.
 void MeshGroup::Operation::fail_of_peer(int peer) {
-  if (group_.news().aborted) fail("the group was aborted");
+  if (const std::string why = group_.stopped(); !why.empty()) fail(why);
   const int culprit = group_.first_ended_ >= 0 ? group_.first_ended_ : peer;
   const std::string other = group_.guard_ ? group_.guard_->suspicion() : "";
   fail(fmt::format("{} closed the connection{}{}", group_.name_of(culprit),

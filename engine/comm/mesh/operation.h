@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,30 +17,25 @@ namespace ds::comm {
 class MeshGroup::Operation {
  public:
   /// Errors: Error{comm} when the group failed or was aborted before. `bytes`: what all members
-  /// know of the sizes of a collective; nothing for point-to-point messages.
-  Operation(MeshGroup& group, std::string_view name, Deadline deadline,
-            std::optional<std::uint64_t> bytes = 0);
+  /// know of the sizes.
+  Operation(MeshGroup& group, std::string_view name, Deadline deadline, std::uint64_t bytes = 0);
   ~Operation();
   Operation(const Operation&) = delete;
 
   /// Zero bytes post nothing: both ends know the size.
-  void receive(int from, std::span<std::byte> into, std::uint64_t slot);
-  void send(int to, std::span<const std::byte> data, std::uint64_t slot);
-  /// Posts a message of several parts. add_part() adds to the message that is posted next.
-  void add_part(std::span<const std::byte> part);
-  void post(int peer, bool outgoing, std::uint64_t slot);
-  /// Returns when the message that was posted at `index` has arrived or left.
-  void finish(std::size_t index);
+  void receive(int from, std::span<std::byte> into);
+  void send(int to, std::span<const std::byte> data);
+  /// Returns when the newest message has arrived or left.
+  void finish_newest();
   /// Returns when every posted message has arrived or has left (its memory may be reused).
   void finish();
-  [[nodiscard]] std::size_t posted() const { return group_.messages_.size(); }
 
  private:
+  void post(int peer, bool outgoing, std::span<std::byte> data);
   void drive(const std::function<bool()>& is_done);
   void move();
   void wait(int milliseconds);
   void set_runnable(int peer);
-  void look_at_news();
   [[noreturn]] void fail_of_lateness();
   [[nodiscard]] std::string message_of(std::string_view what) const;
   [[noreturn]] void fail(std::string_view what);
@@ -50,9 +44,10 @@ class MeshGroup::Operation {
 
   MeshGroup& group_;
   const std::string_view name_;
+  std::uint64_t slot_ = 0;  // of all its messages
   const Clock::time_point begun_ = Clock::now();
-  std::size_t first_part_ = 0;  // of the message that is posted next
-  int busy_ = 0;                // links that are not idle
+  int busy_ = 0;                         // links that are not idle
+  std::size_t sent_ = 0, received_ = 0;  // bytes of the messages that were posted
   Countdown countdown_;
 };
 

@@ -9,26 +9,21 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <system_error>
 
 #include "engine/base/error.h"
+#include "engine/comm/bytes.h"
 
 namespace ds::comm {
 namespace {
 
-// Returns the 32 hexadecimal digits of the boot id as two numbers; zeros when it cannot be read.
-std::array<std::uint64_t, 2> boot_id() {
+// Returns an empty text when it cannot be read.
+std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string text;
   std::getline(file, text);
-  std::erase(text, '-');
-  std::array<std::uint64_t, 2> id{};
-  if (text.size() != 32) return id;
-  std::from_chars(text.data(), text.data() + 16, id[0], 16);
-  std::from_chars(text.data() + 16, text.data() + 32, id[1], 16);
-  return id;
+  return text;
 }
 
 std::uint64_t pid_namespace() {
@@ -51,6 +46,21 @@ void* pointer(std::uint64_t address) {
 
 }  // namespace
 
+std::string encode(const MemoryCard& card) {
+  ByteWriter out;
+  out.put(card.machine).put(card.pid_namespace);
+  return out.put(card.process).put(card.address).put(card.word).take();
+}
+
+MemoryCard decode_memory_card(std::string_view bytes) {
+  ByteReader in(bytes);
+  return {.machine = in.text(),
+          .pid_namespace = in.number(),
+          .process = in.number(),
+          .address = in.number(),
+          .word = in.number()};
+}
+
 OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
   card_.word = word_;
   if (!readable) return;
@@ -64,7 +74,7 @@ OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
 }
 
 PeerMemory::PeerMemory(const MemoryCard& own, const MemoryCard& peer) : peer_(peer) {
-  if (own.machine != peer.machine || own.machine == MemoryCard().machine) return;
+  if (own.machine != peer.machine || own.machine.empty()) return;
   if (own.pid_namespace != peer.pid_namespace) {
     obstacle_ = "they are in different PID namespaces";
     return;

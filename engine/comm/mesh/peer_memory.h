@@ -1,29 +1,32 @@
 // PeerMemory: reads the memory of another rank on the same machine, with one copy
 // (process_vm_readv).
 //
-// Each end of a link sends a card: which boot of which machine it runs on, its process id, and the
-// address and value of a random word in its memory. A rank whose word can be read, and has the
+// Each member of a group shows a card: which boot of which machine it runs on, its process id, and
+// the address and value of a random word in its memory. A rank whose word can be read, and has the
 // value on the card, is on this machine, visible under that process id, and may be read. Each
 // later read ends with the word, so bytes that the owner has taken back, or that lie in an
 // unrelated process, are never accepted.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace ds::comm {
 
 struct MemoryCard {
-  std::array<std::uint64_t, 2> machine{};  // the kernel's boot id; zeros: do not read
-  std::uint64_t pid_namespace = 0;         // its inode
+  std::string machine{};            // the kernel's boot id; empty: do not read
+  std::uint64_t pid_namespace = 0;  // its inode
   std::uint64_t process = 0;
   std::uint64_t address = 0;  // of the word
   std::uint64_t word = 0;     // never 0
 };
+
+std::string encode(const MemoryCard& card);
+MemoryCard decode_memory_card(std::string_view bytes);
 
 /// Lets the ranks that have the card read this process, until revoke() or the destructor.
 class OwnMemory {

@@ -11,12 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <system_error>
-#include <vector>
 
 #include "engine/base/error.h"
 
@@ -33,14 +30,15 @@ using AddressInfo = std::unique_ptr<addrinfo, AddressInfoFree>;
 std::string text_of(int error_number) { return std::generic_category().message(error_number); }
 
 // Returns null and sets `why` when the name does not resolve.
-AddressInfo resolve(const std::string& name, int port, int flags, std::string& why) {
+AddressInfo resolve(const Endpoint& endpoint, int flags, std::string& why) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
+  const std::string& name = endpoint.address;
   const int error = ::getaddrinfo(name.empty() ? nullptr : name.c_str(),
-                                  std::to_string(port).c_str(), &hints, &list);
+                                  std::to_string(endpoint.port).c_str(), &hints, &list);
   if (error != 0) why = ::gai_strerror(error);
   return AddressInfo(error == 0 ? list : nullptr);
 }
@@ -86,22 +84,18 @@ UniqueFd try_dial(const addrinfo& info, Deadline deadline, std::string& why) {
   UniqueFd fd(
       ::socket(info.ai_family, info.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info.ai_protocol));
   if (!fd) throw_errno("socket", errno);
-  if (::connect(fd.get(), info.ai_addr, info.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) {
-      why = text_of(errno);
-      return {};
-    }
+  int error = ::connect(fd.get(), info.ai_addr, info.ai_addrlen) == 0 ? 0 : errno;
+  if (error == EINPROGRESS) {
     if (!wait_for(fd.get(), POLLOUT, deadline)) {
       why = "no answer";
       return {};
     }
-    int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) {
-      why = text_of(error);
-      return {};
-    }
+  }
+  if (error != 0) {
+    why = text_of(error);
+    return {};
   }
   if (local_endpoint(fd.get()) == peer_endpoint(fd.get())) {
     why = "nothing listens there";
@@ -111,11 +105,16 @@ UniqueFd try_dial(const addrinfo& info, Deadline deadline, std::string& why) {
   return fd;
 }
 
-Endpoint endpoint_of(const sockaddr_storage& address, socklen_t length) {
+// `ask`: getsockname(2) or getpeername(2).
+Endpoint endpoint_of(int fd, int (*ask)(int, sockaddr*, socklen_t*) noexcept) {
+  sockaddr_storage storage{};
+  auto* const address = reinterpret_cast<sockaddr*>(&storage);
+  socklen_t length = sizeof storage;
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
-  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host.data(), host.size(),
-                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+  if (ask(fd, address, &length) != 0 ||
+      ::getnameinfo(address, length, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return {};
   }
   std::string text(host.data());
@@ -134,73 +133,42 @@ std::string Endpoint::text() const {
 
 bool Endpoint::is_loopback() const { return address.starts_with("127.") || address == "::1"; }
 
-std::optional<Endpoint> parse_endpoint(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  Endpoint endpoint{.address = text.substr(0, colon), .port = 0};
-  if (endpoint.address.starts_with('[')) {
-    if (!endpoint.address.ends_with(']')) return std::nullopt;
-    endpoint.address = endpoint.address.substr(1, endpoint.address.size() - 2);
-  }
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, endpoint.port);
-  if (error != std::errc() || stop != end || endpoint.port < 1 || endpoint.port > 65535)
-    return std::nullopt;
-  return endpoint;
-}
-
-UniqueFd listen_on(const std::string& name, int port) {
+UniqueFd listen_on(const Endpoint& at) {
   std::string unresolved;
   int why = EADDRNOTAVAIL;
-  const std::string numeric = name == "localhost" ? "127.0.0.1" : name;
-  if (const AddressInfo info = resolve(numeric, port, AI_NUMERICHOST | AI_PASSIVE, unresolved)) {
-    UniqueFd fd = try_listen(*info, why);
-    if (fd) return fd;
-  }
-  if (why == EADDRNOTAVAIL) {
-    for (const char* any : {"::", "0.0.0.0"}) {
-      const AddressInfo info = resolve(any, port, AI_NUMERICHOST | AI_PASSIVE, unresolved);
-      UniqueFd fd = info ? try_listen(*info, why) : UniqueFd();
-      if (fd) return fd;
-    }
-  }
-  throw Error(ErrorKind::comm, fmt::format("cannot listen on {}:{}: {}", name, port, text_of(why)),
+  const auto try_on = [&](const std::string& address) {
+    const AddressInfo info = resolve({address, at.port}, AI_NUMERICHOST | AI_PASSIVE, unresolved);
+    return info ? try_listen(*info, why) : UniqueFd();
+  };
+  UniqueFd fd = try_on(at.address == "localhost" ? "127.0.0.1" : at.address);
+  for (const char* any : {"::", "0.0.0.0"})
+    if (!fd && why == EADDRNOTAVAIL) fd = try_on(any);
+  if (fd) return fd;
+  throw Error(ErrorKind::comm, fmt::format("cannot listen on {}: {}", at.text(), text_of(why)),
               why == EADDRINUSE
                   ? "another program listens there; choose another MASTER_PORT or stop that program"
                   : std::string());
 }
 
-UniqueFd dial(const std::string& name, int port, Deadline deadline) {
+UniqueFd dial(const Endpoint& to, Deadline deadline) {
   std::string why = "no answer";
   auto pause = 10ms;
   while (true) {
-    if (const AddressInfo list = resolve(name, port, 0, why)) {
+    if (const AddressInfo list = resolve(to, 0, why)) {
       for (const addrinfo* info = list.get(); info != nullptr; info = info->ai_next) {
         UniqueFd fd = try_dial(*info, deadline, why);
         if (fd) return fd;
       }
     }
-    if (deadline.passed()) {
-      throw Error(ErrorKind::comm, fmt::format("{}:{} did not answer: {}", name, port, why));
-    }
+    if (deadline.passed())
+      throw Error(ErrorKind::comm, fmt::format("{} did not answer: {}", to.text(), why));
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));
     pause = std::min(pause * 2, 200ms);
   }
 }
 
-Endpoint local_endpoint(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
-  return endpoint_of(address, length);
-}
-
-Endpoint peer_endpoint(int fd) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
-  return endpoint_of(address, length);
-}
+Endpoint local_endpoint(int fd) { return endpoint_of(fd, ::getsockname); }
+Endpoint peer_endpoint(int fd) { return endpoint_of(fd, ::getpeername); }
 
 void watch_peer(int fd) {
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

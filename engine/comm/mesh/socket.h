@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -11,7 +10,7 @@
 
 namespace ds::comm {
 
-/// A numeric address (IPv4 or IPv6) and a port.
+/// An address (IPv4 or IPv6) or host name, and a port.
 struct Endpoint {
   std::string address;
   int port = 0;
@@ -21,19 +20,16 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// Parses what Endpoint::text() writes; returns nothing for other text.
-std::optional<Endpoint> parse_endpoint(const std::string& text);
-
 /// Listens with SO_REUSEADDR, so that a launcher may hold the port bound (not listening) until now.
-/// `name` is an address or a host name. An address that this machine does not have, and any name
-/// but localhost, listen on every address: a name may resolve differently here and at the peers.
+/// An address that this machine does not have, and any name but localhost, listen on every address:
+/// a name may resolve differently here and at the peers.
 /// Non-blocking. Errors: Error{comm} naming the address.
-UniqueFd listen_on(const std::string& name, int port);
+UniqueFd listen_on(const Endpoint& at);
 
 /// Dials with growing pauses until the peer answers or the deadline passes. TCP_NODELAY,
 /// non-blocking. Errors: Error{comm} with the last reason. A name that does not resolve counts as
 /// no answer yet.
-UniqueFd dial(const std::string& name, int port, Deadline deadline);
+UniqueFd dial(const Endpoint& to, Deadline deadline);
 
 Endpoint local_endpoint(int fd);
 Endpoint peer_endpoint(int fd);

@@ -1,11 +1,16 @@
-// Communicator: one NCCL communicator, kept to its life (comm_life.h). Calls are non-blocking and
-// polled; any thread may abort.
+// Communicator: one NCCL communicator, polled instead of blocking; any thread may abort it.
 //
-// NCCL allows one thread at a time in a communicator, also for ncclCommAbort. Every call is made
-// with a lock held. No call blocks (config.blocking = 0), so abort never waits for long. The lock
-// is free between the polls of a call in progress.
+//   none -> busy <-> ready -> gone        busy: starting, issuing or closing
+//           any -> failed -> gone         failed: only ncclCommAbort is left
+//
+// NCCL leaves wrong calls undefined: an operation while one is in progress is refused, a call after
+// ncclCommAbort or ncclCommDestroy reads freed memory, ncclCommFinalize after an error hangs. NCCL
+// allows one thread at a time in a communicator, also for ncclCommAbort. So every call is made with
+// a lock held and in a state that allows it. No call blocks (config.blocking = 0), so abort never
+// waits for long. The lock is free between the polls of a call in progress.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,9 +18,11 @@
 #include "engine/base/deadline.h"
 #include "engine/base/function_ref.h"
 #include "engine/comm/nccl/api.h"
-#include "engine/comm/nccl/comm_life.h"
 
 namespace ds::comm {
+
+/// Formats as "unhandled system error (NCCL says: no route to host)".
+std::string error_text(const NcclApi& api, ncclComm_t comm, ncclResult_t code);
 
 class Communicator {
  public:
@@ -41,19 +48,23 @@ class Communicator {
   void close(Deadline deadline);
   void abort();
 
-  [[nodiscard]] CommState state() const;
+  enum class State : std::uint8_t { none, busy, ready, failed, gone };
+  [[nodiscard]] State state() const;
 
  private:
+  // With mutex_ held:
+  Failure poll();
+  Failure take(ncclResult_t code);
   Failure settle(std::unique_lock<std::mutex>& lock, Deadline deadline);
-  Failure take(CommCall call, ncclResult_t code);  // with mutex_ held
-  [[nodiscard]] Failure refusal() const;           // with mutex_ held
+  [[nodiscard]] Failure refusal() const;
 
   const NcclApi& api_;
   mutable std::mutex mutex_;
-  CommState state_ = CommState::created;
+  State state_ = State::none;
   ncclComm_t comm_ = nullptr;
-  std::string why_;   // why it failed
-  std::string name_;  // NCCL keeps the pointer
+  const char* doing_ = "";  // what it is busy with
+  std::string why_;         // why it failed
+  std::string name_;        // NCCL keeps the pointer
 };
 
 }  // namespace ds::comm

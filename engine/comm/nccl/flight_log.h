@@ -1,16 +1,19 @@
-// FlightLog: the last operations of one group that were put on streams, and how far each has come.
-// The watchdog decides by it and errors quote it. Pure: time is an argument.
+// FlightLog: the last operations of one group that were put on streams, which end in the order in
+// which they were issued, and how far each has come. The watchdog decides by it and errors quote
+// it. Pure: time is an argument.
 //
 // Threads: the caller locks. Memory: allocates nothing once names of that length were seen.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/base/deadline.h"
+#include "engine/base/error.h"
 
 namespace ds::comm {
 
@@ -21,16 +24,20 @@ struct Flight {
     running,  // the stream has reached it: peers must arrive now
     done
   };
-  // How many collectives were issued up to this operation. Equal numbers of two collectives mean
-  // the same one on every rank. Point-to-point operations are not counted.
-  std::uint64_t number = 0;
-  bool is_collective = true;
   const char* operation = "";
-  std::string about{};
   std::uint64_t bytes = 0;
   Clock::duration budget{};  // time for the peers to arrive, from when it runs
+  // Set by the log:
+  std::string about{};
+  // Counted from 1: equal numbers mean the same operation on every rank.
+  std::uint64_t number = 0;
   State state = State::done;
   Clock::time_point since{};  // when it entered this state
+
+  /// Formats as "all_gather gather.block3".
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{}{}{}", operation, about.empty() ? "" : " ", about);
+  }
 };
 
 class FlightLog {
@@ -39,35 +46,69 @@ class FlightLog {
   static constexpr std::size_t kFlights = 64;
 
   [[nodiscard]] bool is_full() const { return last_ - done_ == kFlights; }
-  /// Adds an operation, of which operation, is_collective, bytes and budget are used. Returns its
-  /// index, in [0, kFlights). Must not be called when full.
-  std::size_t begin(const Flight& operation, std::string_view about, Clock::time_point now);
+  [[nodiscard]] bool is_idle() const { return done_ == last_; }
+  /// Adds an operation. Returns its index, in [0, kFlights). Must not be called when full.
+  std::size_t begin(const Flight& operation, std::string_view about, Clock::time_point now) {
+    DS_ASSERT(!is_full());
+    const std::size_t place = last_++ % kFlights;
+    Flight& flight = flights_[place];
+    flight.operation = operation.operation;
+    flight.bytes = operation.bytes;
+    flight.budget = operation.budget;
+    flight.about.assign(about);
+    flight.number = last_;
+    enter(flight, Flight::State::issuing, now);
+    return place;
+  }
   /// Marks the newest operation as on its stream.
-  void issued(Clock::time_point now);
+  void issued(Clock::time_point now) { enter(at(last_), Flight::State::queued, now); }
   /// Sets the state of the oldest unfinished operation: running or done.
-  void advance(Flight::State state, Clock::time_point now);
+  void advance(Flight::State state, Clock::time_point now) {
+    DS_ASSERT(!is_idle());
+    enter(at(done_ + 1), state, now);
+    if (state == Flight::State::done) ++done_;
+  }
   /// Extends the budgets by a time in which the process was suspended.
-  void forgive(Clock::duration gap);
+  void forgive(Clock::duration gap) {
+    for (std::uint64_t n = done_ + 1; n <= last_; ++n) at(n).since += gap;
+  }
 
   /// Returns the oldest unfinished operation; null when all are done.
-  [[nodiscard]] const Flight* oldest() const;
+  [[nodiscard]] const Flight* oldest() const { return is_idle() ? nullptr : &at(done_ + 1); }
   [[nodiscard]] std::size_t oldest_place() const { return done_ % kFlights; }
-  [[nodiscard]] bool is_idle() const { return done_ == last_; }
+  [[nodiscard]] const Flight* newest() const { return last_ == 0 ? nullptr : &at(last_); }
   /// Returns the operation that ended last; null when none has.
-  [[nodiscard]] const Flight* last_done() const;
-  [[nodiscard]] const Flight* newest() const;
-  /// Returns the oldest unfinished operation if it runs longer than its budget; else null.
-  [[nodiscard]] const Flight* late(Clock::time_point now) const;
+  [[nodiscard]] const Flight* last_done() const {
+    return done_ > 0 && !is_full() ? &at(done_) : nullptr;
+  }
+  /// Returns the oldest unfinished operation if the stream has reached it; else null.
+  [[nodiscard]] const Flight* running() const {
+    const Flight* const flight = oldest();
+    return flight != nullptr && flight->state == Flight::State::running ? flight : nullptr;
+  }
+  /// Returns running() if it runs longer than its budget; else null.
+  [[nodiscard]] const Flight* late(Clock::time_point now) const {
+    const Flight* const flight = running();
+    return flight != nullptr && now - flight->since >= flight->budget ? flight : nullptr;
+  }
+  /// Returns where this rank is, for messages: "waits in all_gather gather.block3 (number 17)".
+  [[nodiscard]] std::string place() const {
+    const Flight* const flight = is_idle() ? newest() : oldest();
+    if (flight == nullptr) return "has issued nothing";
+    return fmt::format("{} {} (number {})", running() != nullptr ? "waits in" : "is behind",
+                       flight->text(), flight->number);
+  }
 
  private:
   // The n-th operation, counted from 1.
+  [[nodiscard]] Flight& at(std::uint64_t n) { return flights_[(n - 1) % kFlights]; }
   [[nodiscard]] const Flight& at(std::uint64_t n) const { return flights_[(n - 1) % kFlights]; }
+  static void enter(Flight& flight, Flight::State state, Clock::time_point now) {
+    flight.state = state;
+    flight.since = now;
+  }
   std::array<Flight, kFlights> flights_;
   std::uint64_t last_ = 0, done_ = 0;  // how many were issued; how many have ended
-  std::uint64_t collectives_ = 0;
 };
-
-/// Formats as "all_gather gather.block3".
-std::string text_of(const Flight& flight);
 
 }  // namespace ds::comm

@@ -2,15 +2,12 @@
 #include "engine/comm/nccl/nccl_collectives.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/comm/nccl/device_single.h"
 #include "engine/comm/nccl/nccl_group.h"
-#include "engine/comm/nccl/texts.h"
+#include "engine/comm/nccl/notes.h"
 #include "engine/device/cuda/check.h"
 
 namespace ds::comm {
@@ -18,13 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr Clock::duration kTell = 5s;  // time for the members to tell each other their results
-using Note = std::array<char, 500>;    // a text that ends with a zero byte
-
-Note note_of(const std::string& text) {
-  Note note{};
-  std::memcpy(note.data(), text.data(), std::min(text.size(), note.size() - 1));
-  return note;
-}
 
 // Keeps what the user has set, and sends NCCL's messages where the rank's others go. Two
 // communicators of one device deadlock when devices start their kernels in different orders. With
@@ -49,13 +39,24 @@ Invite make_invite(const NcclApi& api) {
   return invite;
 }
 
-std::span<std::byte> bytes_of(auto& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+class NcclCollectives final : public Collectives {
+ public:
+  explicit NcclCollectives(Collectives& host);
+  [[nodiscard]] Activity& activity() override { return host_.activity(); }
+  [[nodiscard]] int rank() const override { return host_.rank(); }
+  [[nodiscard]] int world_size() const override { return host_.world_size(); }
+  std::unique_ptr<Group> make_group(const GroupSpec& spec, Deadline deadline) override;
 
-}  // namespace
+ private:
+  [[nodiscard]] std::string meet(const NcclApi& api, Group& control, Communicator& comm,
+                                 const GroupSpec& spec, Deadline deadline) const;
 
-NcclCollectives::NcclCollectives(Device& device, Collectives& host) : device_(device), host_(host) {
+  Collectives& host_;
+  int cuda_device_ = 0;
+};
+
+NcclCollectives::NcclCollectives(Collectives& host) : host_(host) {
   cuda::check(cudaGetDevice(&cuda_device_), "finding the device of NCCL's groups");
-  if (host.world_size() == 1) return;
   set_environment();
   static_cast<void>(nccl_api());  // fails before the other ranks wait for this one
 }
@@ -63,7 +64,6 @@ NcclCollectives::NcclCollectives(Device& device, Collectives& host) : device_(de
 std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadline deadline) {
   const auto self = std::ranges::find(spec.ranks, rank());
   DS_ASSERT(self != spec.ranks.end(), "only members make a group");
-  if (spec.ranks.size() == 1) return std::make_unique<DeviceSingleGroup>(spec, device_);
   GroupSpec control_spec = spec;
   control_spec.name += ".control";
   std::unique_ptr<Group> control = host_.make_group(control_spec, deadline);
@@ -77,15 +77,13 @@ std::unique_ptr<Group> NcclCollectives::make_group(const GroupSpec& spec, Deadli
         "set NCCL_DEBUG=INFO to see what NCCL tries; check that no other rank uses the same GPU "
         "and that the other ranks can reach the interface NCCL_SOCKET_IFNAME");
   }
-  if (!watchdog_) watchdog_ = std::make_shared<NcclWatchdog>(cuda_device_);
   return std::make_unique<NcclGroup>(
       NcclGroup::Parts{.spec = spec,
                        .rank = static_cast<int>(self - spec.ranks.begin()),
                        .api = &api,
-                       .device = &device_,
                        .comm = std::move(comm),
                        .control = std::move(control),
-                       .watchdog = watchdog_,
+                       .cuda_device = cuda_device_,
                        .activity = &host_.activity(),
                        .host = &host_});
 }
@@ -96,7 +94,7 @@ std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicat
                                   const GroupSpec& spec, Deadline deadline) const {
   control.about("NCCL's unique id");
   Invite invite = control.rank() == 0 ? make_invite(api) : Invite{};
-  control.broadcast(bytes_of(invite), 0, deadline);
+  control.broadcast(std::as_writable_bytes(std::span(&invite, 1)), deadline);
   Communicator::Failure failure;
   if (invite.why[0] != '\0') {
     if (control.rank() == 0) failure = invite.why.data();
@@ -104,18 +102,20 @@ std::string NcclCollectives::meet(const NcclApi& api, Group& control, Communicat
     failure = comm.start(invite.id, control.rank(), control.size(), spec.name, deadline);
   }
   control.about("the start of NCCL");
-  std::vector<Note> notes(spec.ranks.size());
-  notes[static_cast<std::size_t>(control.rank())] = note_of(failure.value_or(""));
-  std::vector<std::span<std::byte>> pieces;
-  for (Note& note : notes) pieces.push_back(bytes_of(note));
-  control.all_gather(pieces, Deadline(std::max(deadline.at(), Clock::now() + kTell)));
-  std::vector<std::string> failures;
-  for (const Note& note : notes) failures.emplace_back(note.data());
-  return start_text(spec, failures);
+  const std::vector<std::string> failures = exchange_notes(
+      control, failure.value_or(""), Deadline(std::max(deadline.at(), Clock::now() + kTell)));
+  std::string text;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (failures[i].empty()) continue;
+    text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", spec.ranks[i], failures[i]);
+  }
+  return text;
 }
 
-std::unique_ptr<Collectives> make_nccl_collectives(Device& device, Collectives& host) {
-  return std::make_unique<NcclCollectives>(device, host);
+}  // namespace
+
+std::unique_ptr<Collectives> make_nccl_collectives(Device&, Collectives& host) {
+  return std::make_unique<NcclCollectives>(host);
 }
 
 }  // namespace ds::comm

@@ -1,56 +1,46 @@
 // NcclGroup: puts operations on the stream, watches their end, and formats failures.
-#include <algorithm>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/error.h"
 #include "engine/comm/nccl/nccl_group.h"
+#include "engine/comm/nccl/notes.h"
 #include "engine/device/cuda/check.h"
 
 namespace ds::comm {
 namespace {
 
 using namespace std::chrono_literals;
-// How long ranks that failed wait for each other's positions.
+// How long ranks that failed wait for each other's places.
 constexpr Clock::duration kAsk = 2s;
-// How long a thread that saw the failure waits for that exchange and for NCCL to end the
-// communicator.
-constexpr Clock::duration kTold = 10s;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
 }  // namespace
 
-std::size_t NcclGroup::begin(const Flight& operation) {
-  const std::lock_guard lock(mutex_);
-  return log_.begin(operation, about_, Clock::now());
-}
-
-std::size_t NcclGroup::run(Flight operation, Deadline deadline, Put put) {
+void NcclGroup::run(const Flight& operation, Deadline deadline, Put put) {
   wait_for_place();
-  throw_if_failed(operation.operation);
-  operation.budget = deadline.at() - Clock::now();
-  const std::size_t place = begin(operation);
+  throw_failure(operation.operation);
+  std::size_t place = 0;
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    Flight flight = operation;
+    flight.budget = deadline.at() - Clock::now();
+    place = log_.begin(flight, about_, Clock::now());
+    text = log_.newest()->text();
+  }
   cuda::check(cudaEventRecord(begun_[place].get, stream_), operation.operation);
   if (const Communicator::Failure why = parts_.comm->issue(put, deadline)) {
-    fail(text_of_newest(), *why);
-    throw_failure("");
+    fail(text, *why);
+    throw_failure();
   }
   cuda::check(cudaEventRecord(ended_[place].get, stream_), operation.operation);
   {
     const std::lock_guard lock(mutex_);
     log_.issued(Clock::now());
   }
-  parts_.watchdog->wake();
-  if (own_stream_ != nullptr) {
-    wait_for_end(ended_[place].get);
-    raise_failure();
-  }
-  return place;
-}
-
-std::string NcclGroup::text_of_newest() {
-  const std::lock_guard lock(mutex_);
-  return text_of(*log_.newest());
 }
 
 // Waits while the log is full: issuing runs ahead of the device by at most kFlights operations.
@@ -79,7 +69,7 @@ bool NcclGroup::advance(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
     const Flight* const flight = log_.oldest();
     if (flight == nullptr || flight->state == Flight::State::issuing) return false;
-    const bool runs = flight->state == Flight::State::running;
+    const bool runs = log_.running() != nullptr;
     event = (runs ? ended_ : begun_)[log_.oldest_place()].get;
     next = runs ? Flight::State::done : Flight::State::running;
   }
@@ -96,15 +86,13 @@ bool NcclGroup::advance(Clock::time_point now) {
   return true;
 }
 
-void NcclGroup::look(Clock::time_point now) {
-  const std::lock_guard lock(look_mutex_);
-  find_trouble(now);
-}
-
-void NcclGroup::find_trouble(Clock::time_point now) {
+// Returns whether operations are under way.
+bool NcclGroup::look(Clock::time_point now, Clock::duration gap) {
+  const std::lock_guard looking(look_mutex_);
   {
     const std::lock_guard lock(mutex_);
-    if (health_ != Health::well) return;
+    if (!message_.empty()) return false;
+    log_.forgive(gap);
   }
   while (advance(now)) {
   }
@@ -117,11 +105,11 @@ void NcclGroup::find_trouble(Clock::time_point now) {
       why = fmt::format("no answer after {:.3g} s", seconds(now - late->since));
     if (!hopeless_.empty()) why = hopeless_;
     if (news) why = *news;
-    if (why.empty()) return;
-    const Flight* const oldest = log_.oldest();
-    operation = oldest != nullptr ? text_of(*oldest) : "between operations";
+    if (why.empty()) return message_.empty() && !log_.is_idle();
+    operation = log_.is_idle() ? "between operations" : log_.oldest()->text();
   }
   fail(operation, why);
+  return false;
 }
 
 // The guard considers that this rank waits in an operation once the operation's stream has reached
@@ -129,31 +117,14 @@ void NcclGroup::find_trouble(Clock::time_point now) {
 void NcclGroup::tell_guard() {
   if (watch_ == nullptr) return;
   const std::lock_guard lock(mutex_);
-  const Flight* const oldest = log_.oldest();
-  const bool does_wait = oldest != nullptr && oldest->state == Flight::State::running;
-  const Clock::time_point since = does_wait ? oldest->since : Clock::time_point{};
+  const Flight* const flight = log_.running();
+  const Clock::time_point since = flight != nullptr ? flight->since : Clock::time_point();
   if (since == told_since_) return;
   told_since_ = since;
-  if (!does_wait) return watch_->end();
+  if (flight == nullptr) return watch_->end();
   // No member knows alone how many bytes all_to_all moves.
-  const bool is_known = std::string_view(oldest->operation) != "all_to_all";
-  watch_->begin(oldest->is_collective ? oldest->number : 0, oldest->operation, oldest->about,
-                is_known ? oldest->bytes : 0);
-}
-
-void NcclGroup::on_hopeless(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  if (hopeless_.empty()) hopeless_ = reason;
-}
-
-void NcclGroup::forgive(Clock::duration gap) {
-  const std::lock_guard lock(mutex_);
-  log_.forgive(gap);
-}
-
-bool NcclGroup::is_busy() {
-  const std::lock_guard lock(mutex_);
-  return health_ == Health::well && !log_.is_idle();
+  const bool is_known = std::string_view(flight->operation) != "all_to_all";
+  watch_->begin(flight->number, flight->operation, flight->about, is_known ? flight->bytes : 0);
 }
 
 std::string NcclGroup::head() const {
@@ -165,87 +136,77 @@ std::string NcclGroup::head() const {
 // Ends the communicator first. That releases the threads that wait for the stream, here and, where
 // NCCL's network threads notice, at the peers.
 void NcclGroup::fail(const std::string& operation, const std::string& why) {
-  Position own;
-  std::string first;
+  std::string message;
   {
     const std::lock_guard lock(mutex_);
-    if (health_ != Health::well) return;
-    health_ = Health::asking;
-    own = position_of(log_);
-    message_ = fmt::format("{}: {}: {}", head(), operation, why);
+    if (!message_.empty()) return;
+    message = fmt::format("{}: {}: {}", head(), operation, why);
     if (const Flight* const done = log_.last_done()) {
-      message_ += fmt::format("; the last operation that ended was {} (number {})", text_of(*done),
-                              done->number);
+      message += fmt::format("; the last operation that ended was {} (number {})", done->text(),
+                             done->number);
     }
-    first = message_;
+    message_ = message;
+    place_ = log_.place();
   }
+  if (watch_ != nullptr) watch_->fail(message);
   parts_.comm->abort();
-  if (watch_ != nullptr) watch_->fail(first);
-  const std::string others = ask_others(own);
-  {
-    const std::lock_guard lock(mutex_);
-    if (!others.empty()) message_ += "; " + others;
-    health_ = Health::failed;
-  }
-  told_.notify_all();
 }
 
-// Ranks that failed too answer with their positions; a rank that does not answer is behind or gone.
-std::string NcclGroup::ask_others(const Position& own) {
-  std::vector<EncodedPosition> all(spec().ranks.size());
-  std::vector<std::span<std::byte>> pieces(all.begin(), all.end());
-  all[static_cast<std::size_t>(rank())] = encode(own);
+// Ranks that failed too say where they are. A rank that does not answer is behind or gone, and is
+// named by the error of the exchange.
+std::string NcclGroup::ask_others(const std::string& own) {
+  constexpr std::size_t kNamed = 4;
   try {
-    parts_.control->about("positions of the ranks");
-    parts_.control->all_gather(pieces, Deadline::after(kAsk));
+    parts_.control->about("places of the ranks");
+    const std::vector<std::string> places =
+        exchange_notes(*parts_.control, own, Deadline::after(kAsk));
+    std::string text;
+    std::size_t elsewhere = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] == own || ++elsewhere > kNamed) continue;
+      text += fmt::format("; rank {} {}", spec().ranks[i], places[i]);
+    }
+    if (elsewhere > kNamed) text += fmt::format("; and {} more", elsewhere - kNamed);
+    return elsewhere == 0 ? "" : fmt::format("; this rank {}{}", own, text);
   } catch (const Error& error) {
-    return error.what();
+    return fmt::format("; {}", error.what());
   }
-  std::vector<Position> positions;
-  for (const EncodedPosition& each : all) positions.push_back(decode_position(each));
-  return difference_text(spec().ranks, positions);
 }
 
-// Waits until the others were asked, so that the message is complete.
-void NcclGroup::throw_failure(const std::string& before) {
-  std::unique_lock lock(mutex_);
-  told_.wait_for(lock, kTold, [this] { return health_ == Health::failed; });
-  throw Error(ErrorKind::comm, before + message_);
-}
-
-void NcclGroup::throw_if_failed(const char* operation) {
+// Does nothing while the group is well. The first caller asks the other ranks.
+void NcclGroup::throw_failure(const char* late_operation) {
+  std::string place;
   {
     const std::lock_guard lock(mutex_);
-    if (health_ == Health::well) return;
+    if (message_.empty()) return;
+    place = std::exchange(place_, "");
   }
-  throw_failure(fmt::format("{}: {}: the group had already failed: ", head(), operation));
+  const std::string others = place.empty() ? "" : ask_others(place);
+  const std::lock_guard lock(mutex_);
+  message_ += others;
+  if (late_operation == nullptr) throw Error(ErrorKind::comm, message_);
+  throw Error(ErrorKind::comm, fmt::format("{}: {}: the group had already failed: {}", head(),
+                                           late_operation, message_));
 }
 
 void NcclGroup::raise_failure() {
-  look(Clock::now());
-  {
-    const std::lock_guard lock(mutex_);
-    if (health_ == Health::well) return;
-  }
-  throw_failure("");
+  look(Clock::now(), {});
+  throw_failure();
 }
 
 void NcclGroup::abort() {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
-    is_first = health_ == Health::well;
+    is_first = message_.empty();
     if (is_first) {
-      health_ = Health::failed;
-      const Flight* const oldest = log_.oldest();
       message_ = fmt::format("{}: {}the group was aborted", head(),
-                             oldest != nullptr ? text_of(*oldest) + ": " : "");
+                             log_.is_idle() ? "" : log_.oldest()->text() + ": ");
     }
   }
-  parts_.comm->abort();
   if (is_first && watch_ != nullptr) watch_->fail("the group was aborted");
+  parts_.comm->abort();
   parts_.control->abort();
-  told_.notify_all();
 }
 
 }  // namespace ds::comm

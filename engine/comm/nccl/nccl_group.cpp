@@ -47,23 +47,24 @@ NcclGroup::Event::Event() {
 NcclGroup::NcclGroup(Parts parts)
     : parts_(std::move(parts)),
       api_(*parts_.api),
-      own_stream_(parts_.device->make_side_stream(parts_.spec.name.c_str())),
-      stream_(cuda::stream_of(*own_stream_)),
-      marks_(parts_.device->allocate(Tier::device, spec().ranks.size())),
       watch_(parts_.host->watch_calls(spec(),
-                                      [this](const std::string& reason) { on_hopeless(reason); })) {
-  parts_.watchdog->add(this);
-}
+                                      {.give_up =
+                                           [this](const std::string& reason) {
+                                             const std::lock_guard lock(mutex_);
+                                             if (hopeless_.empty()) hopeless_ = reason;
+                                           },
+                                       .poll =
+                                           [this](Clock::time_point now, Clock::duration gap) {
+                                             static_cast<void>(cudaSetDevice(parts_.cuda_device));
+                                             return look(now, gap);
+                                           }})) {}
 
 NcclGroup::~NcclGroup() {
-  parts_.watchdog->remove(this);
+  watch_.reset();
   parts_.comm->close(Deadline::after(kGoodbye));
 }
 
-void NcclGroup::run_on(Stream& stream) {
-  stream_ = cuda::stream_of(stream);
-  own_stream_.reset();
-}
+void NcclGroup::run_on(Stream& stream) { stream_ = cuda::stream_of(stream); }
 
 // Calls between start and end go out as one; ncclGroupEnd is due even if one of them failed.
 ncclResult_t NcclGroup::all_together(FunctionRef<ncclResult_t()> calls) {
@@ -122,40 +123,11 @@ void NcclGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   });
 }
 
-void NcclGroup::broadcast(std::span<std::byte> data, int root, Deadline deadline) {
-  DS_ASSERT(root >= 0 && root < size());
-  run({.operation = "broadcast", .bytes = data.size()}, deadline, [&](ncclComm_t comm) {
-    if (data.empty()) return ncclSuccess;
-    return api_.broadcast(data.data(), data.data(), data.size(), ncclInt8, root, comm, stream_);
-  });
-}
-
-void NcclGroup::send(std::span<const std::byte> data, int to, Deadline deadline) {
-  DS_ASSERT(to >= 0 && to < size() && to != rank());
-  run({.is_collective = false, .operation = "send", .bytes = data.size()}, deadline,
-      [&](ncclComm_t comm) {
-        if (data.empty()) return ncclSuccess;
-        return api_.send(data.data(), data.size(), ncclInt8, to, comm, stream_);
-      });
-}
-
-void NcclGroup::receive(std::span<std::byte> data, int from, Deadline deadline) {
-  DS_ASSERT(from >= 0 && from < size() && from != rank());
-  run({.is_collective = false, .operation = "receive", .bytes = data.size()}, deadline,
-      [&](ncclComm_t comm) {
-        if (data.empty()) return ncclSuccess;
-        return api_.receive(data.data(), data.size(), ncclInt8, from, comm, stream_);
-      });
-}
-
 void NcclGroup::barrier(Deadline deadline) {
-  std::byte* const marks = marks_->data();
-  const std::size_t place =
-      run({.operation = "barrier", .bytes = 1}, deadline, [&](ncclComm_t comm) {
-        return api_.all_gather(marks + rank(), marks, 1, ncclInt8, comm, stream_);
-      });
-  wait_for_end(ended_[place].get);
+  throw_failure("barrier");
+  cuda::check(cudaStreamSynchronize(stream_), "barrier");
   raise_failure();
+  parts_.control->barrier(deadline);
 }
 
 }  // namespace ds::comm

@@ -1,14 +1,14 @@
-// NcclGroup: a group over NCCL. Operations run on a stream, and a watchdog sees that they end.
+// NcclGroup: a group over NCCL. Operations run on a stream, and the hang guard's thread sees that
+// they end.
 //
 // NCCL does not report a peer that never arrives: its kernels spin. So every operation lies between
 // two events. An operation that runs longer than its deadline allows ends the communicator, which
-// releases the stream. The group's error says where each rank was (positions.h).
+// releases the stream. The group's error says where each rank was.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <array>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,22 +16,19 @@
 #include "engine/comm/collectives.h"
 #include "engine/comm/nccl/communicator.h"
 #include "engine/comm/nccl/flight_log.h"
-#include "engine/comm/nccl/nccl_watchdog.h"
-#include "engine/comm/nccl/positions.h"
 #include "engine/device/device.h"
 
 namespace ds::comm {
 
-class NcclGroup final : public Group, private NcclWatchdog::Watched {
+class NcclGroup final : public Group {
  public:
   struct Parts {
     GroupSpec spec{};
     int rank = 0;  // in the group
     const NcclApi* api = nullptr;
-    Device* device = nullptr;
     std::unique_ptr<Communicator> comm;  // ready
     std::unique_ptr<Group> control;      // the same members, over the host's wire
-    std::shared_ptr<NcclWatchdog> watchdog;
+    int cuda_device = 0;
     Activity* activity = nullptr;
     Collectives* host = nullptr;  // its hang guard learns of calls and failures
   };
@@ -42,15 +39,16 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
   [[nodiscard]] int size() const override { return static_cast<int>(spec().ranks.size()); }
   [[nodiscard]] const GroupSpec& spec() const override { return parts_.spec; }
   void about(std::string_view path) override { about_.assign(path); }
-  /// Before the first call operations run on a stream of the group's own and are done on return.
+  /// Due before the first operation.
   void run_on(Stream& stream) override;
   void raise_failure() override;
   void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) override;
   void all_gather(ReceivePieces pieces, Deadline deadline) override;
-  void broadcast(std::span<std::byte> data, int root, Deadline deadline) override;
-  void send(std::span<const std::byte> data, int to, Deadline deadline) override;
-  void receive(std::span<std::byte> data, int from, Deadline deadline) override;
-  /// Waits for the stream.
+  /// Over the host's wire; does not wait for the stream.
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override {
+    parts_.control->combine(value, join, deadline);
+  }
+  /// Waits for the stream, then for the other ranks over the host's wire.
   void barrier(Deadline deadline) override;
   void abort() override;
 
@@ -62,47 +60,31 @@ class NcclGroup final : public Group, private NcclWatchdog::Watched {
     Event(const Event&) = delete;
     cudaEvent_t get = nullptr;
   };
-  // Asking: collecting the other ranks' positions
-  enum class Health : std::uint8_t { well, asking, failed };
-
-  void look(Clock::time_point now) override;
-  void forgive(Clock::duration gap) override;
-  bool is_busy() override;
-
-  std::size_t begin(const Flight& operation);
-  /// Returns the index in the log.
-  std::size_t run(Flight operation, Deadline deadline, Put put);
+  void run(const Flight& operation, Deadline deadline, Put put);
   ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
   void wait_for_place();
   void wait_for_end(cudaEvent_t end);
+  bool look(Clock::time_point now, Clock::duration gap);
   bool advance(Clock::time_point now);
-  void find_trouble(Clock::time_point now);
   void tell_guard();
-  void on_hopeless(const std::string& reason);
   void fail(const std::string& operation, const std::string& why);
-  void throw_if_failed(const char* operation);
-  [[noreturn]] void throw_failure(const std::string& before);
-  [[nodiscard]] std::string text_of_newest();
-  [[nodiscard]] std::string ask_others(const Position& own);
+  void throw_failure(const char* late_operation = nullptr);
+  [[nodiscard]] std::string ask_others(const std::string& own);
   [[nodiscard]] std::string head() const;
 
   Parts parts_;
   const NcclApi& api_;
-  std::unique_ptr<Stream> own_stream_;
   cudaStream_t stream_ = nullptr;
-  std::unique_ptr<Arena> marks_;  // what a barrier sends: one byte per member
   std::array<Event, FlightLog::kFlights> begun_, ended_;  // by index in the log
   std::string about_;
-  std::mutex look_mutex_;  // held while polling, by the watchdog or by raise_failure()
-  // Since when the operation runs that the guard knows; zero: none
-  Clock::time_point told_since_{};
-  std::mutex mutex_;  // guards the members below
-  std::condition_variable told_;
+  std::mutex look_mutex_;           // held while polling, by the guard or by raise_failure()
+  Clock::time_point told_since_{};  // when the operation began that the guard knows; zero: none
+  std::mutex mutex_;                // guards the members below
   FlightLog log_;
-  Health health_ = Health::well;
   std::string hopeless_;  // why the hang guard gave up
-  std::string message_;   // the error
-  // Last member: its destructor stops the guard's callbacks; may be null
+  std::string message_;   // the error; empty while the group is well
+  std::string place_;     // where this rank was then; empty once the others were asked
+  // Last member: its destructor ends the guard's calls; may be null
   std::unique_ptr<CallWatch> watch_;
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/comm/control_word.h"
-#include "engine/comm/mesh/gather_rounds.h"
-#include "engine/comm/mesh/store_table.h"
+#include "engine/comm/mesh/combine_tree.h"
+#include "engine/comm/mesh/coordinator.h"
 #include "engine/comm/rank_report.h"
 
 using namespace ds;
@@ -30,24 +30,25 @@ struct Cost {
   double seconds = 0;
 };
 
-// Runs the rounds on all ranks; `pieces[rank]` counts what a rank has, from its own piece on.
-Cost gather_in_rounds(int ranks, std::size_t bytes, std::vector<int>& pieces) {
+// Runs the tree on all ranks; `counts[rank]` is how many ranks' values a rank has combined.
+Cost combine_in_tree(int ranks, std::size_t bytes, std::vector<int>& counts) {
   Cost cost;
-  pieces.assign(static_cast<std::size_t>(ranks), 1);
-  for (const GatherRound& round : gather_rounds(ranks)) {
-    const std::vector<int> before = pieces;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const auto from = static_cast<std::size_t>((rank + round.receive_from) % ranks);
-      REQUIRE((static_cast<int>(from) + round.send_to) % ranks == rank);
-      REQUIRE(before[from] >= round.pieces);
-      // What arrives begins where the rank's own pieces end.
-      REQUIRE(before[static_cast<std::size_t>(rank)] == round.receive_from);
-      pieces[static_cast<std::size_t>(rank)] += round.pieces;
-      ++cost.messages;
-    }
-    cost.seconds +=
-        kLatency + 2 * kPerMessage + static_cast<double>(bytes) * round.pieces / kBytesPerSecond;
+  counts.assign(static_cast<std::size_t>(ranks), 1);
+  std::vector<int> depths(counts.size(), 0);
+  for (int rank = ranks - 1; rank > 0; --rank) {
+    const int parent = parent_of(rank), width = width_at(parent, ranks);
+    REQUIRE(std::has_single_bit(static_cast<unsigned>(rank - parent)));
+    REQUIRE(rank - parent < width);
+    // What arrives begins where the parent's values end, once its earlier children have answered.
+    REQUIRE(counts[static_cast<std::size_t>(rank)] <= width_at(rank, ranks));
+    int& depth = depths[static_cast<std::size_t>(parent)];
+    depth = std::max(depth, depths[static_cast<std::size_t>(rank)] + 1);
+    counts[static_cast<std::size_t>(parent)] += counts[static_cast<std::size_t>(rank)];
+    cost.messages += 2;  // up and down
   }
+  const double each = kLatency + 2 * kPerMessage + static_cast<double>(bytes) / kBytesPerSecond;
+  cost.seconds = 2 * std::bit_width(static_cast<unsigned>(ranks - 1)) * each;
+  CHECK(depths[0] <= std::bit_width(static_cast<unsigned>(ranks - 1)));
   return cost;
 }
 
@@ -56,100 +57,84 @@ Cost gather_straight(int ranks, std::size_t bytes) {
   return {.messages = std::int64_t{ranks} * (ranks - 1), .seconds = kLatency + (ranks - 1) * each};
 }
 
-// What the hang guards of all ranks ask of the store in one beat, while all but one wait.
+// What the hang guards of all ranks ask of the coordinator in one beat, while all but one wait.
 class Guards {
  public:
+  explicit Guards(Clock::time_point begin) : coordinator_(kRanks, 20s, begin) {
+    ByteWriter meeting = request_of(Request::meet);
+    meeting.put(kGroup).put(kRanks + 0U).put(0U).put("");
+    for (unsigned rank = 0; rank < kRanks; ++rank) meeting.put(rank);
+    REQUIRE(coordinator_.answer(meeting.take(), begin));
+  }
   void beat(Clock::time_point now) {
+    ++beats_;
     for (int rank = 0; rank < kRanks; ++rank) {
-      ask(rank, FrameKind::set, report_key(rank), encode(report_of(rank)));
-      if (rank == kLaggard) continue;
-      ask(rank, FrameKind::add, "waits", encode_count(1));
-      const std::string text = ask(rank, FrameKind::get, "findings", "");
-      if (const auto findings = decode_findings(text); findings && !findings->verdicts.empty())
-        told_.insert(rank);
+      ByteWriter report = request_of(Request::report);
+      report.put(static_cast<std::uint64_t>(rank)).put(encode(report_of(rank)));
+      ++requests_;
+      const auto findings = decode_findings(coordinator_.answer(report.take(), now).value());
+      if (rank == kLaggard || findings.value().verdicts.empty()) continue;
+      told_.insert(rank);
+      reason_ = findings->verdicts.at(0).reason;
     }
-    oversee(now);
   }
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::size_t told() const { return told_.size(); }
-  [[nodiscard]] std::string reason() {
-    return decode_findings(ask(1, FrameKind::get, "findings", ""))->verdicts.at(0).reason;
-  }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   static constexpr int kLaggard = 517;
-  static std::string report_key(int rank) { return "report/" + std::to_string(rank); }
-  std::string ask(int client, FrameKind kind, const std::string& key, const std::string& value) {
-    ++requests_;
-    return table_.on(static_cast<StoreTable::Client>(client), {kind, 1, key, value})
-        ->front()
-        .frame.value;
+  static constexpr const char* kGroup = "world/0/1";
+  static ByteWriter request_of(Request kind) {
+    ByteWriter request;
+    request.put(static_cast<std::uint64_t>(kind));
+    return request;
   }
-  RankReport report_of(int rank) {
+  RankReport report_of(int rank) const {
     const bool waits = rank != kLaggard;
     const Call call{.number = waits ? 17U : 16U, .operation = "all_gather", .about = "weights"};
-    beats_ += rank == 0 ? 1 : 0;
-    return {
-        .beat = beats_,
-        .progress = 5,
-        .doing = waits ? "gather" : "block7.mlp",
-        .groups = {
-            {.group = "world/0/1", .waiting = waits, .waited = beats_ * 1000, .calls = {call}}}};
-  }
-  void oversee(Clock::time_point now) {
-    for (int rank = 0; rank < kRanks; ++rank) {
-      Observed& seen = seen_[static_cast<std::size_t>(rank)];
-      const auto report = decode_rank_report(ask(0, FrameKind::get, report_key(rank), ""));
-      if (seen.report.beat == 0) seen.progress_at = now;
-      seen.beat_at = now;
-      seen.report = *report;
-    }
-    const auto members_of = [&](const std::string&) {
-      std::vector<int> all(kRanks);
-      std::ranges::generate(all, [rank = 0]() mutable { return rank++; });
-      return all;
-    };
-    ask(0, FrameKind::set, "findings", encode(find_hangs(seen_, members_of, 20s, now)));
+    return {.progress = 5,
+            .doing = waits ? "gather" : "block7.mlp",
+            .groups = {
+                {.group = kGroup, .waiting = waits, .waited = beats_ * 1000ms, .calls = {call}}}};
   }
 
-  StoreTable table_;
-  std::vector<Observed> seen_ = std::vector<Observed>(kRanks);
+  Coordinator coordinator_;
   std::set<int> told_;
-  std::int64_t requests_ = 0;
-  std::uint64_t beats_ = 0;
+  std::string reason_;
+  std::int64_t requests_ = 0, beats_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("the control word of 1,024 ranks takes N log N messages and a fraction of the time") {
-  std::vector<int> pieces;
-  const Cost rounds = gather_in_rounds(kRanks, kControlWordBytes, pieces);
+TEST_CASE("the control word of 1,024 ranks takes 2 (N - 1) messages and a fraction of the time") {
+  std::vector<int> counts;
+  const Cost tree = combine_in_tree(kRanks, kControlWordBytes, counts);
   const Cost straight = gather_straight(kRanks, kControlWordBytes);
-  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: in rounds ", rounds.messages,
-          " messages, ", rounds.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
+  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: by a tree ", tree.messages,
+          " messages, ", tree.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
           straight.seconds * 1e3, " ms");
-  CHECK(pieces == std::vector<int>(kRanks, kRanks));
-  CHECK(rounds.messages == kRanks * 10);
-  CHECK(rounds.seconds < straight.seconds / 4);
+  CHECK(counts[0] == kRanks);
+  CHECK(tree.messages == 2 * (kRanks - 1));
+  CHECK(tree.seconds < straight.seconds / 4);
 }
 
-TEST_CASE("the rounds give every rank every piece, at any size") {
+TEST_CASE("the tree combines every rank's value once, at any size") {
   for (int ranks = 1; ranks <= 130; ++ranks) {
-    std::vector<int> pieces;
-    const Cost cost = gather_in_rounds(ranks, 100, pieces);
-    CHECK(pieces == std::vector<int>(static_cast<std::size_t>(ranks), ranks));
-    CHECK(cost.messages == ranks * std::bit_width(static_cast<unsigned>(ranks - 1)));
+    std::vector<int> counts;
+    combine_in_tree(ranks, 100, counts);
+    CHECK(counts[0] == ranks);
   }
 }
 
-TEST_CASE("1,023 ranks that wait for one learn its name by at most five requests a beat and rank") {
-  Guards guards;
+TEST_CASE("1,023 ranks that wait for one learn its name by one request a beat and rank") {
   const Clock::time_point begin{1h};
+  Guards guards(begin);
   int beats = 0;
   for (; guards.told() < kRanks - 1 && beats < 60; ++beats) guards.beat(begin + beats * 1s);
-  MESSAGE("1,024 ranks: ", guards.requests() / beats, " requests a second to the store; after ",
-          beats, " s all are told");
-  CHECK(guards.requests() <= std::int64_t{5} * kRanks * beats);
-  CHECK(beats <= 20 + 2);
+  MESSAGE("1,024 ranks: ", guards.requests() / beats, " requests a second to rank 0; after ", beats,
+          " s all are told");
+  CHECK(guards.requests() == std::int64_t{kRanks} * beats);
+  CHECK(beats <= 20 + 3);
   CHECK(guards.reason().ends_with(" s: rank 517 is behind: it is in block7.mlp"));
 }

@@ -1,4 +1,4 @@
-// Tests of the control word: exact on the wire, and one decision on every rank.
+// Tests of the control word: exact on the wire, and the same however the ranks' words are joined.
 #include "engine/comm/control_word.h"
 
 #include <doctest/doctest.h>
@@ -19,6 +19,21 @@ ControlWord word_of(int rank) {
   word.norm_squared.add(0.1 * (rank + 1));
   word.loss.add(3.0 * (rank + 1));
   return word;
+}
+
+// Joins the words of ranks in order, as the tree of a large group does or one after the other.
+ControlWord joined(std::vector<ControlWord> words, bool by_tree) {
+  for (std::size_t step = 1; step < words.size(); step *= by_tree ? 2 : words.size()) {
+    for (std::size_t i = 0; i + step < words.size(); i += by_tree ? 2 * step : words.size())
+      ds::join(words[i], words[i + step]);
+    for (std::size_t i = 2; i < words.size() && !by_tree; ++i) ds::join(words[0], words[i]);
+  }
+  return words[0];
+}
+
+ds::StepDecision decided(const std::vector<ControlWord>& words) {
+  CHECK(joined(words, true) == joined(words, false));
+  return ds::decide(joined(words, true));
 }
 
 }  // namespace
@@ -44,8 +59,7 @@ TEST_CASE("decoding restores every encoded field") {
   CHECK(back.norm_squared.has_non_finite());
 }
 
-TEST_CASE(
-    "the decision adds up, takes rank 0's rates, and does not depend on the order of the words") {
+TEST_CASE("the decision adds up, takes rank 0's rates, and does not depend on the grouping") {
   std::vector<ControlWord> words{word_of(0), word_of(1), word_of(2)};
   words[0].lr = 0.5;
   words[0].bias_correction1 = 0.25;
@@ -59,27 +73,21 @@ TEST_CASE(
   words[2].save_failed = 5;
   words[0].save_over = 4;
   words[1].save_over = 9;
-  const auto check = [](const ds::StepDecision& decision) {
-    CHECK(decision.step == 7);
-    CHECK(decision.tokens == 33);
-    CHECK(decision.loss == 18.0 / 33);
-    CHECK(decision.norm * decision.norm == doctest::Approx(0.6));
-    CHECK(decision.non_finite == 4);
-    CHECK(decision.stop);
-    CHECK_FALSE(decision.save);
-    CHECK(decision.save_written == 4);
-    CHECK(decision.save_failed == 5);
-    CHECK(decision.save_over == 4);
-    CHECK(decision.lr == 0.5);
-    CHECK(decision.bias_correction1 == 0.25);
-    CHECK(decision.lagging_rank == 1);
-    CHECK(decision.lowest_progress == 90);
-  };
-  const double norm = ds::merge(words).norm;
-  check(ds::merge(words));
-  std::reverse(words.begin(), words.end());
-  check(ds::merge(words));
-  CHECK(ds::merge(words).norm == norm);
+  const ds::StepDecision decision = decided(words);
+  CHECK(decision.step == 7);
+  CHECK(decision.tokens == 33);
+  CHECK(decision.loss == 18.0 / 33);
+  CHECK(decision.norm * decision.norm == doctest::Approx(0.6));
+  CHECK(decision.non_finite == 4);
+  CHECK(decision.stop);
+  CHECK_FALSE(decision.save);
+  CHECK(decision.save_written == 4);
+  CHECK(decision.save_failed == 5);
+  CHECK(decision.save_over == 4);
+  CHECK(decision.lr == 0.5);
+  CHECK(decision.bias_correction1 == 0.25);
+  CHECK(decision.lagging_rank == 1);
+  CHECK(decision.lowest_progress == 90);
 }
 
 TEST_CASE("the same parts on any number of ranks give the same bits") {
@@ -93,7 +101,7 @@ TEST_CASE("the same parts on any number of ranks give the same bits") {
       word.tokens += 3;
     }
     for (int rank = 0; rank < world; ++rank) words[static_cast<std::size_t>(rank)].rank = rank;
-    const ds::StepDecision decision = ds::merge(words);
+    const ds::StepDecision decision = decided(words);
     if (world > 1) CHECK(decision.norm == norm);
     if (world > 1) CHECK(decision.loss == loss);
     norm = decision.norm;
@@ -103,14 +111,15 @@ TEST_CASE("the same parts on any number of ranks give the same bits") {
 
 TEST_CASE("no tokens: the loss is zero, not NaN") {
   const std::vector<ControlWord> words(1);
-  CHECK(ds::merge(words).loss == 0);
+  CHECK(decided(words).loss == 0);
 }
 
 TEST_CASE("a rank at another step is named") {
   std::vector<ControlWord> words{word_of(0), word_of(1), word_of(2)};
   words[2].step = 8;
+  words.push_back(word_of(3));
   try {
-    ds::merge(words);
+    decided(words);
     FAIL("must throw");
   } catch (const ds::Error& error) {
     CHECK(std::string(error.what()) ==

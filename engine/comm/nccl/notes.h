@@ -1,0 +1,36 @@
+// exchange_notes(): a short text from every member of a group to all.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/comm/collectives.h"
+
+namespace ds::comm {
+
+using Note = std::array<char, 500>;  // a text that ends with a zero byte
+
+inline Note note_of(std::string_view text) {
+  Note note{};
+  text.copy(note.data(), note.size() - 1);
+  return note;
+}
+
+/// Returns the texts by place; longer ones are cut. Collective.
+inline std::vector<std::string> exchange_notes(Group& group, std::string_view own,
+                                               Deadline deadline) {
+  std::vector<Note> notes(static_cast<std::size_t>(group.size()));
+  notes[static_cast<std::size_t>(group.rank())] = note_of(own);
+  std::vector<std::span<std::byte>> pieces;
+  for (Note& note : notes) pieces.push_back(std::as_writable_bytes(std::span(note)));
+  group.all_gather(pieces, deadline);
+  std::vector<std::string> texts;
+  for (const Note& note : notes) texts.emplace_back(note.data());
+  return texts;
+}
+
+}  // namespace ds::comm
