@@ -57,6 +57,11 @@ elseif(DS_CUDA STREQUAL "off")
 else()
   message(STATUS "CUDA backend: no (no nvcc of CUDA 12.4 or later was found; set CUDACXX or CUDA_HOME if it is installed)")
 endif()
+# The CUDA that the backend is for. It decides the plugin's name and what the tests emulate.
+set(DS_CUDA_MAJOR 13)
+if(DS_CUDA_FOUND AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
+  set(DS_CUDA_MAJOR 12)
+endif()
 
 # Code that nvcc generates from a kernel causes -Wconversion and -Wshadow warnings of the host compiler, so .cu files get fewer warnings.
 function(ds_cuda_options target)

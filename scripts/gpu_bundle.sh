@@ -24,15 +24,16 @@ done
 output=${output:-$build/gpu_bundle.tar.gz}
 limit_mib=60
 
-product=(dslaunch dsrunner libdsengine_cuda.so)
 tests=(conformance_kernels equality_matrix gpu_probe kernels_bench)
 [ -n "$make" ] && cmake --build "$build" -j "$(nproc)" --target dslaunch dsrunner dsengine_cuda "${tests[@]}" >"$build/gpu_bundle.log"
+# The backend of this build, or both if the other one was copied beside it.
+backends=("$build"/bin/libdsengine_cuda*.so)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bundle=$work/gpu_bundle
 mkdir -p "$bundle/bin" "$bundle/lib/gcc" "$bundle/tests/gpu" "$bundle/docs"
-for name in "${product[@]}"; do
+for name in dslaunch dsrunner "${backends[@]##*/}"; do
   [ -e "$build/bin/$name" ] || { echo "gpu_bundle: $build/bin/$name does not exist; if nvcc was not found, configuring with DS_CUDA=on gives the reason" >&2; exit 65; }
   strip -o "$bundle/bin/$name" "$build/bin/$name"
 done
@@ -60,9 +61,11 @@ licenses=$root/build/third_party/cudnn_frontend/licenses  # its headers are comp
 printf '#!/bin/sh\n# Runs all GPU tests on this machine; see --help.\nexec "$(dirname "$0")/tests/gpu/run.sh" "$@"\n' >"$bundle/run.sh"
 chmod +x "$bundle/run.sh"
 
-status=0
-said=$(LD_LIBRARY_PATH=$bundle/lib DSLAUNCH_CUDA_PLUGIN=$bundle/bin/libdsengine_cuda.so "$bundle/bin/gpu_probe" 2>&1) || status=$?
-[ $status = 0 ] || [ $status = 77 ] || { echo "gpu_bundle: the CUDA backend does not load: $said" >&2; exit 1; }
+for name in "${backends[@]##*/}"; do
+  status=0
+  said=$(LD_LIBRARY_PATH=$bundle/lib DSLAUNCH_CUDA_PLUGIN=$bundle/bin/$name "$bundle/bin/gpu_probe" 2>&1) || status=$?
+  [ $status = 0 ] || [ $status = 77 ] || { echo "gpu_bundle: the CUDA backend $name does not load: $said" >&2; exit 1; }
+done
 
 tar -C "$work" -czf "$work/packed" gpu_bundle
 mib=$(($(stat -c %s "$work/packed") / 1048576 + 1))

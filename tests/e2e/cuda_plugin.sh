@@ -2,7 +2,8 @@
 # dsrunner and its CUDA plugin where there is no GPU: opened, every symbol found, and each lack said in one clear error.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
-plugin=$DS_BIN/libdsengine_cuda.so
+plugin=$DS_BIN/libdsengine_cuda.so cuda=13
+[ -e "$plugin" ] || { [ -e "$DS_BIN/libdsengine_cuda12.so" ] && plugin=$DS_BIN/libdsengine_cuda12.so cuda=12; }
 emulated=$DS_TESTS/libdsengine_cuda_emulated.so
 head -c 5000 /dev/zero | tr '\0' 'a' >text
 cat >tiny.toml <<'END'
@@ -44,6 +45,24 @@ says "the CUDA backend (libdsengine_cuda.so) cannot be opened"
 says 'set device.backend = "cpu"'
 
 [ -e "$emulated" ] || die "the build made no emulated plugin"
+# Both plugins beside the program: the driver's version decides, and the report says so.
+mkdir both
+cp "$DS_BIN/dsrunner" both
+for name in libdsengine_cuda.so libdsengine_cuda12.so; do cp "$emulated" "both/$name"; done
+# chosen DRIVER VERSION PLUGIN: with a driver that supports CUDA up to that version.
+chosen() {
+  rc=0
+  LD_LIBRARY_PATH=$DS_TESTS/cuda_emulation/driver DS_FAKE_DRIVER=$1 both/dsrunner --devices >out 2>err </dev/null || rc=$?
+  expect 0 "a driver for CUDA $2"
+  says "/both/$3 (the driver supports CUDA $2)"
+}
+chosen 12040 12.4 libdsengine_cuda12.so
+chosen 12090 12.9 libdsengine_cuda12.so
+chosen 13000 13.0 libdsengine_cuda.so
+chosen 13020 13.2 libdsengine_cuda.so
+rm both/libdsengine_cuda.so
+chosen 13000 13.0 libdsengine_cuda12.so
+
 # no_device NAME=VALUE... -- TEXT: on the emulation, so set.
 no_device() {
   local settings=()
@@ -60,7 +79,7 @@ no_device DS_EMULATION_DRIVER=none -- "NVIDIA driver"
 no_device DS_EMULATION_COMPUTE=7.0 -- "has compute capability 7.0, but 8.0 is needed"
 no_device CUDA_VISIBLE_DEVICES=0,1 DS_EMULATION_DEVICES=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 RANK=0 WORLD_SIZE=4 \
   MASTER_ADDR=127.0.0.1 MASTER_PORT=1 -- "4 ranks on this node need a GPU each"
-no_device DSLAUNCH_CUBLASLT=/nowhere -- "cuBLASLt (libcublasLt.so.13) was not found"
+no_device DSLAUNCH_CUBLASLT=/nowhere -- "cuBLASLt ($(cd "$DS_TESTS/cuda_libraries" && echo libcublasLt.so.*)) was not found"
 no_device DSLAUNCH_CUBLASLT="$DS_TESTS/cuda_libraries" DSLAUNCH_NCCL=/nowhere DS_EMULATION_DEVICES=2 LOCAL_RANK=0 \
   LOCAL_WORLD_SIZE=2 RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 -- "NCCL (libnccl.so.2) was not found"
 DSLAUNCH_CUDA_PLUGIN=$emulated runner --devices
@@ -73,7 +92,8 @@ fi
 runner --devices
 expect 0 "devices"
 says "driver: "
-says "runtime: CUDA 13"
+says "plugin: $plugin ("
+says "runtime: CUDA $cuda"
 says "cuBLASLt: "
 says "cuDNN: "
 says "NCCL: "

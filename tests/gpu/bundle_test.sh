@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-if [ ! -e "$bin/libdsengine_cuda.so" ]; then
+if ! compgen -G "$bin/libdsengine_cuda*.so" >/dev/null; then
   echo "skipped: this build has no CUDA backend (nvcc was not found)"
   exit 77
 fi

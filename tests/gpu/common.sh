@@ -9,9 +9,13 @@ find_programs() {
     bin=${DS_BIN:-$root/build/release/bin} tests=${DS_TESTS:-$root/build/release/tests}
   fi
   [ -x "$bin/dsrunner" ] || die "no $bin/dsrunner: build it first (scripts/build.sh), or unpack a bundle"
-  if [ -z "${DSLAUNCH_CUDA_PLUGIN:-}" ] && [ -e "$bin/libdsengine_cuda.so" ]; then
-    export DSLAUNCH_CUDA_PLUGIN=$bin/libdsengine_cuda.so
-  fi
+  # Only in a bundle are the test programs beside the backend and find it.
+  local plugin
+  for plugin in "$bin"/libdsengine_cuda{,12}.so; do
+    if [ -z "${DSLAUNCH_CUDA_PLUGIN:-}" ] && [ "$tests" != "$bin" ] && [ -e "$plugin" ]; then
+      export DSLAUNCH_CUDA_PLUGIN=$plugin
+    fi
+  done
   library_path=''
   [ -d "$root/lib" ] || return 0
   library_path=$root/lib
