@@ -56,7 +56,7 @@ class Joiner {
   int run() {
     std::signal(SIGPIPE, SIG_IGN);
     wait_for_signal();
-    dial();
+    dial_after(setup_.first_dial);
     look();
     while (!code_ || agent_.running()) io_.run_one();
     if (over_ && setup_.on_over) setup_.on_over(*over_);
@@ -114,6 +114,10 @@ class Joiner {
     problem_ = std::move(problem);
     if (code_) return;
     if (leaving_) return finish(contract::kExitSignalBase + *leaving_);
+    dial_after(pause);
+  }
+
+  void dial_after(std::chrono::milliseconds pause) {
     timer_.expires_after(pause);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error) dial();

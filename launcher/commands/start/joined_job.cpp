@@ -17,6 +17,7 @@
 #include "launcher/agent/process_settings.h"
 #include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/pods/pod_words.h"
+#include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
 #include "launcher/commands/start/job_request.h"
@@ -153,9 +154,9 @@ class JoinedJob {
   int run_placed(JobParts parts) {
     PlacedJob placed = place_job(options_, hosts_with_slots(), first_epoch());
     if (options_.train) {
-      const int code = check_config(parts.programs.front(), placed.placement,
-                                    is_own(placed.placement.nodes.front().host.name));
-      if (code != 0) return finish(code, "the configuration cannot be used; see the root's output");
+      const ConfigCheck check = check_config(parts.programs.front(), placed.placement,
+                                             is_own(placed.placement.nodes.front().host.name));
+      if (check.code != 0) return finish(check.code, check.problem);
     }
     std::vector<NodeRoute> routes;
     for (const Host& host : hosts_of(placed)) {
