@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string_view>
+#include <thread>
 
 #include "engine/base/contract.h"
 #include "engine/plugin/choose_backend.h"
@@ -22,6 +23,7 @@
 namespace {
 
 constexpr auto kRendezvousTimeout = std::chrono::seconds(120);
+constexpr auto kForLocalRank0 = std::chrono::seconds(1);
 
 constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
@@ -70,11 +72,11 @@ std::atomic<int> save_requests{0};
 
 void on_save_signal(int /*signal*/) { save_requests.fetch_add(1); }
 
-std::atomic<bool> steps_begun{false};
+std::atomic<bool> ends_itself{false};
 
-// Ends at once before the first step, when there is nothing to save.
+// Ends at once before the first step, when there is nothing to save and no error to report.
 void on_stop_signal(int signal) {
-  if (!steps_begun.load()) ::_exit(ds::contract::kExitSignalBase + signal);
+  if (!ends_itself.load()) ::_exit(ds::contract::kExitSignalBase + signal);
   stop_signal.store(signal);
 }
 
@@ -191,7 +193,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .stop_signal = &stop_signal,
                                .save_requests = &save_requests,
                                .grace_s = env.grace_s,
-                               .steps_begun = &steps_begun,
+                               .ends_itself = &ends_itself,
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);
@@ -220,10 +222,12 @@ int main(int argc, char** argv) {
     return run(argc, argv, env, started, joined);
   } catch (const std::exception& caught) {
     const ds::Error error = ds::as_error(caught);
-    // An error in the job's input is the same on all ranks of a node; only local rank 0 prints it.
+    // An error in the job's input is usually the same on all ranks of a node: local rank 0 prints
+    // it, and the launcher then ends the others. If it does not, the error is of this rank alone.
     const bool common =
         !joined && (error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage);
-    if (!common || local_rank == 0) fmt::print(stderr, "dsrunner: {}\n", error.for_people());
+    if (common && local_rank != 0) std::this_thread::sleep_for(kForLocalRank0);
+    fmt::print(stderr, "dsrunner: {}\n", error.for_people());
     return ds::contract::exit_code(error.kind());
   }
 }

@@ -96,7 +96,9 @@ constexpr const char* kTorchrunHasStore = "TORCHELASTIC_USE_AGENT_STORE";
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 std::string job_key(const Environment& environment) {
-  const std::string key = environment.text(contract::kJobKey).value_or("");
+  std::string key = environment.text(contract::kJobKey).value_or("");
+  // A secret that was made from a file ends with a newline.
+  key.erase(key.find_last_not_of(" \t\r\n") + 1);
   const bool is_hex = key.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
   if (!key.empty() && (key.size() != 64 || !is_hex)) {
     throw Error(ErrorKind::config,

@@ -10,7 +10,8 @@ cd "$root"
 
 # The image's quickstart, on CPUs: runs in any cluster.
 for kind in indexed jobset statefulset lws volcano mpijob trainjob trainjob-torch etjob; do
-  "$bin/dslaunch" k8s manifest --kind $kind --name gpt --nodes 4 --slots 1 --cpu 2 --memory 4Gi \
+  root=$([ $kind = etjob ] && echo --run-as-root || true)
+  "$bin/dslaunch" k8s manifest --kind $kind $root --name gpt --nodes 4 --slots 1 --cpu 2 --memory 4Gi \
     --image example/dslaunch:1 --in-image /opt/dslaunch/configs/quickstart.toml > "$folder/$kind.yaml"
 done
 # A configuration of your own, on GPUs, with data and run folder on a shared volume.

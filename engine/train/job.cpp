@@ -125,16 +125,16 @@ void tell_save(Reporter& reporter, const SaveTold& told) {
 
 /// Returns the checkpointer, or null if nothing is saved. Collective.
 std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobRequest& request,
-                                         Trainer& trainer, Group& world, const Resume& resume,
+                                         Trainer& trainer, StartVote& vote, const Resume& resume,
                                          Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
-  SaveStart start = start_saves(config.checkpoint, resume.newest(), trainer, world);
+  SaveStart start = start_saves(config.checkpoint, resume.newest(), trainer, vote);
   if (reporter != nullptr) {
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
   }
   return std::make_unique<Checkpointer>(
-      config, trainer, world, std::move(start.folder),
+      config, trainer, vote.world(), std::move(start.folder),
       SaveFacts{.origin = resume.origin(), .config = to_toml(config), .bytes = start.bytes},
       [reporter](const SaveTold& told) {
         if (reporter != nullptr) tell_save(*reporter, told);
@@ -175,59 +175,68 @@ class JobGroups {
   RankGroups groups_;
 };
 
-}  // namespace
+/// What a rank has checked and opened before it connects to the others.
+struct Prepared {
+  JobStart start;
+  std::string reason{};  // why the backend is not a GPU
+  TrainConfig config{};  // without the values that ranks agree on
+  DataSet data;
+  std::string imported{};  // identity of the imported model
+  Backend backend;
+  AutoChoice chosen;
+};
 
-bool run_training(const JobRequest& as_given) {
+Prepared prepare(const JobRequest& given) {
+  await_earlier_job(given);
+  JobStart start = start_of(given);
   std::string reason;
-  await_earlier_job(as_given);
-  JobStart start = start_of(as_given);
-  const JobRequest& request = start.request;
-  TrainConfig given = with_backend(load_train_config(load_request(request)), &reason);
-  start.resume.require_model(given);
-  const DataSet data = open_data(given.data);
-  const std::string imported = import_of(given, start.resume);
-  Backend backend = make_backend(given.device, request.local_rank, request.local_ranks);
-  choose_device_share(given, backend);
-  const AutoChoice chosen = plan_launch(given, launch_place(request, true),
-                                        workspace_of(*backend.kernels), *backend.device);
-  // From here on, all errors that concern one rank alone have been checked.
-  if (request.joined != nullptr) *request.joined = true;
-  Rendezvous rendezvous = request.rendezvous;
-  rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(given.comm.timeout));
-  const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
-  const auto make_group = [&](const char* name) {
-    return collectives->make_group(whole_world(request.rendezvous, name),
-                                   Deadline::after(request.rendezvous.timeout));
-  };
-  const std::unique_ptr<Group> world = make_group("world");
+  TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
+  start.resume.require_model(config);
+  DataSet data = open_data(config.data);
+  std::string imported = import_of(config, start.resume);
+  Backend backend =
+      make_backend(config.device, start.request.local_rank, start.request.local_ranks);
+  choose_device_share(config, backend);
+  AutoChoice chosen = plan_launch(config, launch_place(start.request, true),
+                                  workspace_of(*backend.kernels), *backend.device);
+  return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
+          std::move(imported), std::move(backend), std::move(chosen)};
+}
+
+/// Trains with the other ranks of `world`.
+bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
+  const JobRequest& request = job.start.request;
   // Checked before any other collective, because even which groups exist depends on zero.overlap.
-  require_agreement(*world, "order of communication", digest_of(message_order_list(given)),
+  require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
                     Deadline::after(kGroupTimeout));
-  const TrainConfig config = agree_on_auto(given, chosen, *world, Deadline::after(kGroupTimeout));
-  const JobGroups groups(config, request.rendezvous, backend, world.get(), *collectives);
-  Trainer trainer(config, backend, groups.of_rank(), data);
-  // From here on, no more memory is allocated.
+  const TrainConfig config =
+      agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
+  const JobGroups groups(config, request.rendezvous, job.backend, &world, collectives);
+  std::optional<Trainer> made;
   std::optional<Reporter> reporter;
-  if (world->rank() == 0) {
+  vote.together("start.trainer", [&](SaveOutcome&) {
+    made.emplace(config, job.backend, groups.of_rank(), job.data);
+    if (world.rank() != 0) return;
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
                      request.started);
-    reporter->header(trainer, data, with_reason(backend.device->description(), reason),
-                     world->size());
-  }
+    reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
+                     world.size());
+  });
+  // From here on, no more memory is allocated.
+  Trainer& trainer = *made;
   Reporter* const reports = reporter ? &*reporter : nullptr;
-  require_agreement(*world, "imported model", imported, Deadline::after(kGroupTimeout));
-  start.resume.load(trainer, *world, load_request(request), [&](const std::string& line) {
+  require_agreement(world, "imported model", job.imported, Deadline::after(kGroupTimeout));
+  job.start.resume.load(trainer, world, load_request(request), [&](const std::string& line) {
     if (reports != nullptr) reports->note(line);
   });
   const std::unique_ptr<Checkpointer> saver =
-      open_saver(config, request, trainer, *world, start.resume, reports);
+      open_saver(config, request, trainer, vote, job.start.resume, reports);
   const std::unique_ptr<SampleLedger> ledger =
-      config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(),
-                                       *world, Deadline::after(kGroupTimeout))
+      config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
+                                       Deadline::after(kGroupTimeout))
                          : nullptr;
   const bool complete = run_steps(
-      config, request, backend, *world,
+      config, request, job.backend, world,
       {.trainer = trainer, .reporter = reports, .ledger = ledger.get(), .saver = saver.get()});
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
@@ -236,14 +245,34 @@ bool run_training(const JobRequest& as_given) {
   // A job stopped by a signal has no time for the hash, and its state is in the checkpoint.
   const std::string hash = complete || !saver ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
-      gather_figures(*world, static_cast<double>(read_memory_status().peak_bytes));
+      gather_figures(world, static_cast<double>(read_memory_status().peak_bytes));
   if (reports != nullptr) {
     reports->finish(hash, static_cast<std::int64_t>(*std::max_element(peaks.begin(), peaks.end())),
                     !complete);
   }
-  world->barrier(Deadline::after(kGroupTimeout));
+  world.barrier(Deadline::after(kGroupTimeout));
   if (saver) saver->require_end();
   return complete;
+}
+
+}  // namespace
+
+bool run_training(const JobRequest& given) {
+  Prepared job = prepare(given);
+  if (given.joined != nullptr) *given.joined = true;
+  Rendezvous rendezvous = given.rendezvous;
+  rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(job.config.comm.timeout));
+  const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
+  const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
+                                                               Deadline::after(rendezvous.timeout));
+  StartVote vote(*world, given.ends_itself);
+  try {
+    return train(job, *collectives, *world, vote);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::comm) vote.leave();
+    throw;
+  }
 }
 
 // Does not look for checkpoints: their folder may be visible only on the nodes.

@@ -20,9 +20,11 @@ struct JobRequest {
   Clock::time_point started;                      // when the process began
   const std::atomic<int>* stop_signal = nullptr;  // not 0: this rank received a signal to stop
   const std::atomic<int>* save_requests =
-      nullptr;                               // number of signals received that request a checkpoint
-  std::optional<double> grace_s{};           // time from the stop signal to KILL; none: unknown
-  std::atomic<bool>* steps_begun = nullptr;  // set before the first step; may be null
+      nullptr;                      // number of signals received that request a checkpoint
+  std::optional<double> grace_s{};  // time from the stop signal to KILL; none: unknown
+  // Set before the first step, and before this rank leaves with an error of its own: a stop signal
+  // must not end the process at once any more. It may be null.
+  std::atomic<bool>* ends_itself = nullptr;
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 

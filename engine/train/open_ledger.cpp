@@ -11,15 +11,20 @@
 
 namespace ds {
 
-std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, Group& world,
+std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, StartVote& vote,
                                           Deadline deadline) {
+  Group& world = vote.world();
   std::array<char, PATH_MAX> path{};
   // Rank 0 already has files in the folder, so its path is within the system's limit.
   DS_ASSERT(folder.size() < path.size());
   std::ranges::copy(folder, path.begin());
   world.about("folder of the run");
   world.broadcast(std::as_writable_bytes(std::span(path)), deadline);
-  return std::make_unique<SampleLedger>(path.data(), world.rank());
+  std::unique_ptr<SampleLedger> ledger;
+  vote.together("start.ledger", [&](SaveOutcome&) {
+    ledger = std::make_unique<SampleLedger>(path.data(), world.rank());
+  });
+  return ledger;
 }
 
 }  // namespace ds

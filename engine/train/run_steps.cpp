@@ -43,7 +43,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;
   int save_requests = 0;  // requests already passed on
-  if (request.steps_begun != nullptr) request.steps_begun->store(true);
+  if (request.ends_itself != nullptr) request.ends_itself->store(true);
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
     wishes.stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;

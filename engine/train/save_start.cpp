@@ -9,7 +9,6 @@
 
 #include "engine/base/units.h"
 #include "engine/checkpoint/shared_folder.h"
-#include "engine/train/save_outcome.h"
 
 namespace ds {
 namespace {
@@ -33,20 +32,6 @@ std::string own_host() {
   return name.data();
 }
 
-/// Calls `work` on this rank. An error on any rank becomes an error on every rank.
-template <class Work>
-SaveOutcome together(Group& world, std::string_view about, Work work) {
-  SaveOutcome outcome;
-  try {
-    work(outcome);
-  } catch (const Error& error) {
-    outcome.fail(error.for_people());
-  }
-  SaveOutcome all = gather_outcomes(world, outcome, about);
-  if (!all.why().empty()) throw Error(ErrorKind::config, std::string(all.why()));
-  return all;
-}
-
 // Another job may have written its last save while this one started.
 void require_none_after(std::int64_t newest, const SaveFolder& folder) {
   const std::vector<std::string> names = folder.complete();
@@ -67,22 +52,23 @@ std::int64_t bytes_saved_by(const RankStates& states) {
 }  // namespace
 
 SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
-                      Group& world) {
+                      StartVote& vote) {
   SaveStart start;
+  Group& world = vote.world();
   const bool is_first = world.rank() == 0;
   std::uint64_t epoch = is_first ? new_epoch() : 0;
   world.about("checkpoint.epoch");
   world.broadcast(std::as_writable_bytes(std::span(&epoch, 1)), Deadline::after(kTimeout));
   const std::string nonce = fmt::format("{:016x}", epoch);
   const auto make = [&] { start.folder = std::make_unique<SaveFolder>(config.dir, epoch); };
-  together(world, "checkpoint.folder", [&](SaveOutcome&) {
+  vote.together("checkpoint.folder", [&](SaveOutcome&) {
     if (!is_first) return;
     make();
     start.folder->own();
     require_none_after(newest, *start.folder);
     leave_probe(config.dir, nonce);
   });
-  const SaveOutcome all = together(world, "checkpoint.probe", [&](SaveOutcome& outcome) {
+  const SaveOutcome all = vote.together("checkpoint.probe", [&](SaveOutcome& outcome) {
     if (!is_first) {
       if (!sees_probe(config.dir, nonce, Deadline::after(kToSeeProbe)))
         throw other_folder_error(config.dir, "rank 0's node", {{world.rank(), own_host()}});
@@ -94,7 +80,7 @@ SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Train
   });
   start.bytes = all.bytes;
   start.rate = all.rate;
-  together(world, "checkpoint.room", [&](SaveOutcome&) {
+  vote.together("checkpoint.room", [&](SaveOutcome&) {
     if (!is_first) return;
     remove_probe(config.dir, nonce);
     check_room(config.dir, start.folder->free_bytes(), start.bytes);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/checkpoint/save_folder.h"
+#include "engine/train/start_vote.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
@@ -19,11 +20,10 @@ struct SaveStart {
 };
 
 /// Claims the folder for this job and sets aside checkpoints of later steps than the trainer has
-/// finished. `newest` comes from Resume. Collective. Errors: Error{config} on every rank, about the
-/// first rank that has a problem; or because a newer checkpoint appeared since the job chose its
-/// own.
+/// finished. `newest` comes from Resume. Collective. Errors: as StartVote::together, about the
+/// folder; Error{config} because a newer checkpoint appeared since the job chose its own.
 SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
-                      Group& world);
+                      StartVote& vote);
 
 /// Returns lines for the user: what a checkpoint takes, and whether a signal leaves time for it.
 /// `grace_s` is the time from the signal to KILL; none: unknown. Pure.

@@ -20,10 +20,12 @@ constexpr std::string_view kCgroupPrefix = "dslaunch-";
 /// Version 1 writes "no limit" as the largest multiple of a page.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
 
+constexpr std::string_view kVersion2;  // its line has no controllers
+
 /// Returns the path of this process's cgroup from the line "ID:CONTROLLERS:PATH" of
-/// /proc/self/cgroup: that of version 2, without controllers, or the memory cgroup of version 1. In
-/// a container it may be the path on the host.
-std::optional<std::string> own_path(const std::string& root, bool version2) {
+/// /proc/self/cgroup: kVersion2, or that of a controller of version 1. In a container it may be the
+/// path on the host.
+std::optional<std::string> own_path(const std::string& root, std::string_view controller) {
   const std::string text = root.empty() ? read_proc("self/cgroup")
                                         : read_small_file((root + "/proc/self/cgroup").c_str());
   for (const std::string_view line : split(text, '\n')) {
@@ -32,8 +34,8 @@ std::optional<std::string> own_path(const std::string& root, bool version2) {
     if (second == std::string_view::npos) continue;
     const std::vector<std::string_view> controllers =
         split(line.substr(first + 1, second - first - 1), ',');
-    const std::string_view wanted = version2 ? "" : "memory";
-    if (std::ranges::count(controllers, wanted) > 0) return std::string(line.substr(second + 1));
+    if (std::ranges::count(controllers, controller) > 0)
+      return std::string(line.substr(second + 1));
   }
   return std::nullopt;
 }
@@ -84,11 +86,18 @@ UniqueFd open_cgroup(const std::string& path) {
 
 }  // namespace
 
-std::uint32_t cgroup_quota() {
+std::uint32_t cgroup_quota(const std::string& root) {
   std::uint32_t smallest = 0;
-  for (const std::string& group : with_parents(own_path("", true).value_or(""))) {
-    const auto quota = quota_of_cpu_max(first_line_of("/sys/fs/cgroup" + group + "/cpu.max"));
+  const auto take = [&](const std::string& text) {
+    const auto quota = quota_of_cpu_max(text);
     if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
+  };
+  const auto line_of = [&](const std::string& file) { return first_line_of(root + file); };
+  for (const std::string& group : with_parents(own_path(root, kVersion2).value_or("")))
+    take(line_of("/sys/fs/cgroup" + group + "/cpu.max"));
+  for (const std::string& group : with_parents(own_path(root, "cpu").value_or(""))) {
+    const std::string folder = "/sys/fs/cgroup/cpu" + group;
+    take(line_of(folder + "/cpu.cfs_quota_us") + " " + line_of(folder + "/cpu.cfs_period_us"));
   }
   return smallest;
 }
@@ -104,18 +113,18 @@ std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text) {
 
 MemoryCgroup MemoryCgroup::find(const std::string& root) {
   struct Place {
-    bool version2;
+    std::string_view controller;
     const char* top;
     const char* events;
     const char* limit;
   };
   constexpr Place kPlaces[] = {
-      {false, "/sys/fs/cgroup/memory", "memory.oom_control", "memory.limit_in_bytes"},
-      {true, "/sys/fs/cgroup", "memory.events", "memory.max"},
-      {true, "/sys/fs/cgroup/unified", "memory.events", "memory.max"}};
+      {"memory", "/sys/fs/cgroup/memory", "memory.oom_control", "memory.limit_in_bytes"},
+      {kVersion2, "/sys/fs/cgroup", "memory.events", "memory.max"},
+      {kVersion2, "/sys/fs/cgroup/unified", "memory.events", "memory.max"}};
   MemoryCgroup found;
   for (const Place& place : kPlaces) {
-    const auto path = own_path(root, place.version2);
+    const auto path = own_path(root, place.controller);
     if (!path) continue;
     found.top_ = root + place.top;
     found.limit_file_ = place.limit;
@@ -161,7 +170,7 @@ void RankCgroup::remove() {
 
 CgroupPlace CgroupPlace::find(const std::string& root) {
   CgroupPlace place;
-  const auto own = own_path(root, true);
+  const auto own = own_path(root, kVersion2);
   if (!own) return place;
   for (const char* top : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
     std::string folder = root + top + (*own == "/" ? "" : *own);

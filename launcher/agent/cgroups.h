@@ -15,9 +15,9 @@
 
 namespace ds::launcher {
 
-/// Returns the smallest CPU quota of this process's cgroup and those above it (version 2), in
-/// thousandths of a core; 0: none.
-std::uint32_t cgroup_quota();
+/// Returns the smallest CPU quota of this process's cgroup and those above it, of version 1 or 2,
+/// in thousandths of a core; 0: none. Tests put `root` before /proc and /sys.
+std::uint32_t cgroup_quota(const std::string& root = "");
 
 /// Returns thousandths of a core from the content of cpu.max ("50000 100000", "max 100000"). Pure.
 std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text);

@@ -92,6 +92,8 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   const RootWord root = root_of(pods, peers);
   setup.roots = {RootAddress{root.host, root.port}};
   setup.wait = pods.wait;
+  setup.first_dial = first_look(root.host);
+  if (setup.first_dial.count() > 0) setup.knocks_at = own_variable("POD_IP").value_or("");
   setup.say = [&last](std::string_view text) {
     last = text;
     say_line(text);
@@ -109,7 +111,8 @@ int run_node(const Options& options, TerminationLog& log) {
   const Peers peers = find_peers(this_world(), peer_request(options.pods));
   say_line(peers.line);
   if (in_pod())
-    if (const auto advice = grace_advice(options.failure.grace)) say_line(*advice);
+    if (const auto advice = grace_advice(options.failure.grace, own_variable(kPodLeave)))
+      say_line(*advice);
   if (peers.index != 0 || options.pods.root) return run_joining(options, peers, log);
   JobParts parts = job_parts(options);
   JoinedJobSetup setup = joined_setup(options, peers, log);
@@ -127,8 +130,7 @@ int run_joined(const Options& options) {
     wait_for_end_signal();
     return 0;
   } catch (const Error& error) {
-    const int code = contract::exit_code(error.kind());
-    leave_report(log, termination_json({.exit_code = code, .reason = error.what()}));
+    leave_report(log, error_report(error));
     throw;
   }
 }
@@ -139,8 +141,7 @@ Options read_words(int argc, char** argv) {
     return parse_agent_args(argc, argv);
   } catch (const Error& error) {
     TerminationLog log(std::nullopt);
-    leave_report(log, termination_json({.exit_code = contract::exit_code(error.kind()),
-                                        .reason = error.what()}));
+    leave_report(log, error_report(error));
     throw;
   }
 }
@@ -157,10 +158,9 @@ int run_agent(int argc, char** argv) {
 
 }  // namespace
 
-int run_k8s_job(const Options& options, JobParts parts) {
+int run_k8s_job(const Options& options, JobParts parts, TerminationLog& log) {
   const Peers peers = peers_of_launcher(options.pods, this_world());
   say_line(peers.line);
-  TerminationLog log(options.pods.termination_log);
   return run_joined_job(options, joined_setup(options, peers, log), std::move(parts));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "launcher/cli/command.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/start/job_request.h"
 
 namespace ds::launcher {
@@ -53,8 +54,8 @@ std::string near_command(std::string_view word);
 int run_main_command(int argc, char** argv);
 
 /// Runs `dslaunch --k8s --transport join`: waits for `dslaunch agent --join --root HERE` of every
-/// peer.
-int run_k8s_job(const Options& options, JobParts parts);
+/// peer. The result goes to `log`.
+int run_k8s_job(const Options& options, JobParts parts, TerminationLog& log);
 
 /// Runs the command line of the launcher that argv[0] names and returns the exit code; nothing if
 /// argv[0] does not end with the name of a launcher.

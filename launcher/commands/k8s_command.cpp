@@ -1,29 +1,27 @@
-// `dslaunch k8s manifest`: reads the options and the job's file, and prints the manifest.
-#include <sys/random.h>
-
+// `dslaunch k8s`: reads the options and the job's file, and prints the manifest, runs it or deletes
+// its job.
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <fstream>
 #include <iterator>
-#include <span>
 
 #include "engine/base/error.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/k8s_jobs.h"
 #include "launcher/manifest/manifest.h"
 
 namespace ds::launcher {
 namespace {
 
-constexpr int kMostNodes = 100'000, kMostSlots = 1024, kMostCpus = 4096, kMostRestarts = 1'000'000;
-constexpr int kLongestLeave = 86'400;
+constexpr int kMostNodes = 100'000, kMostSlots = 1024, kMostRestarts = 1'000'000;
+constexpr int kShortestLeave = 10, kLongestLeave = 86'400;
 
 struct Given : ManifestRequest {
   bool kind_given = false;
   bool gpu_given = false;
   bool makes_token = false;
   bool in_image = false;
+  std::chrono::seconds wait{600};
 };
 
 using Def = OptionDef<Given>;
@@ -74,10 +72,26 @@ constexpr Def kPods[] = {
        words.gpu = given.value;
        words.gpu_given = true;
      }},
-    {{"--cpu", "N", "No GPU, and N CPUs for each pod"},
-     set_number<1, kMostCpus, &ManifestRequest::cpus>},
-    {{"--memory", "SIZE", "Memory of each pod, as 64Gi; includes /dev/shm"},
+    {{"--cpu", "AMOUNT", "CPUs of each pod, as 4 or 250m; without --gpu no GPU"},
+     set_checked<check_quantity, &ManifestRequest::cpu>},
+    {{"--memory", "AMOUNT", "Memory of each pod, as 64Gi; includes /dev/shm"},
      set_checked<check_quantity, &ManifestRequest::memory>},
+    {{"--run-as-root", "",
+      "Run the pods as root (default: as uid 1000 and without privileges, as\n"
+      "the level `restricted` of Pod Security wants)"},
+     set_flag<&ManifestRequest::as_root>},
+    {{"--gang", "WHO[=NAME]",
+      "Schedule all pods at once: kueue=QUEUE, volcano[=SCHEDULER],\n"
+      "coscheduling[=SCHEDULER]"},
+     [](Given& words, const GivenOption& given) {
+       const std::size_t equals = std::min(given.value.find('='), given.value.size());
+       const auto who = std::ranges::find(kGangs, given.value.substr(0, equals));
+       if (who == kGangs.begin() || who == kGangs.end())
+         usage_error(fmt::format("--gang '{}' is not known", given.value),
+                     "one of: kueue=QUEUE, volcano, coscheduling");
+       words.gang = static_cast<Gang>(who - kGangs.begin());
+       if (equals < given.value.size()) words.gang_name = given.value.substr(equals + 1);
+     }},
     {{"--claim", "NAME:PATH",
       "Mount the PersistentVolumeClaim NAME at PATH in every pod; repeatable", true},
      [](Given& words, const GivenOption& given) {
@@ -97,11 +111,20 @@ constexpr Def kPods[] = {
        check_variable(words.env.back().first, words.env.back().second);
      }},
     {{"--leave", "SECONDS",
-      "Time that a pod has to save its work when it must end (default: 120s)"},
+      "Time that a pod has to save its work when it must end (default: 120s);\n"
+      "its ranks have 5 s less"},
      [](Given& words, const GivenOption& given) {
        const auto whole = std::chrono::ceil<std::chrono::seconds>(positive_duration_value(given));
-       if (whole.count() > kLongestLeave) usage_error("--leave must be at most one day");
+       if (whole.count() < kShortestLeave || whole.count() > kLongestLeave)
+         usage_error(fmt::format("--leave must be from {} s to one day", kShortestLeave));
        words.leave_seconds = static_cast<int>(whole.count());
+     }},
+};
+
+constexpr Def kRun[] = {
+    {{"--wait", "SECONDS", "Of run: time until the job's output begins (default: 600s)"},
+     [](Given& words, const GivenOption& given) {
+       words.wait = std::chrono::ceil<std::chrono::seconds>(positive_duration_value(given));
      }},
 };
 
@@ -110,7 +133,7 @@ constexpr Def kSecrets[] = {
       "Secret whose key `token` the agents prove to each other (default:\n"
       "NAME-token; the manifest's first lines say how to make it)"},
      set_checked<check_object, &ManifestRequest::token_secret>},
-    {{"--new-token", "", "Write that Secret too, with a new random token"},
+    {{"--new-token", "", "Write that Secret too, with a new random token (run: if there is none)"},
      set_flag<&Given::makes_token>},
     {{"--in-image", "",
       "Take train.toml as a path in the image (default: read the file here\n"
@@ -123,6 +146,7 @@ OptionTable k8s_table(Given& words) {
   table.add("The job", kJob, words);
   table.add("Its pods", kPods, words);
   table.add("What it needs", kSecrets, words);
+  table.add("Running it", kRun, words);
   return table;
 }
 
@@ -133,16 +157,6 @@ std::string read_config(const std::string& path) {
     throw Error(ErrorKind::config, fmt::format("{} cannot be read or is empty", path),
                 "if it is a path in the image, add --in-image");
   return text;
-}
-
-/// Returns 256 random bits in hexadecimal digits.
-std::string random_token() {
-  std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw_errno("cannot get random bytes", errno);
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
 }
 
 void take_config(Given& words, const std::vector<std::string>& rest) {
@@ -159,17 +173,23 @@ void take_config(Given& words, const std::vector<std::string>& rest) {
   if (!words.in_image) words.config_text = read_config(path);
 }
 
-void take_words(Given& words, std::vector<std::string> given, bool dashes) {
-  if (given.empty() || given.front() != "manifest")
-    usage_error(given.empty() ? "no k8s subcommand is given"
-                              : fmt::format("unknown k8s subcommand '{}'", given.front()),
-                "for example: dslaunch k8s manifest --kind jobset --nodes 4 --image I train.toml");
+/// Takes the subcommand, the first word.
+std::string take_subcommand(std::vector<std::string>& given) {
+  constexpr std::string_view kKnown[] = {"manifest", "run", "delete"};
+  if (given.empty() || std::ranges::find(kKnown, given.front()) == std::end(kKnown))
+    usage_error(
+        given.empty() ? "no k8s subcommand is given"
+                      : fmt::format("unknown k8s subcommand '{}'", given.front()),
+        fmt::format("one of: {}; for example: dslaunch k8s manifest --kind jobset --nodes 4 "
+                    "--image I train.toml",
+                    fmt::join(kKnown, ", ")));
+  std::string word = std::move(given.front());
   given.erase(given.begin());
-  if (!words.kind_given)
-    usage_error("--kind is missing",
-                fmt::format("choose one of: {}", fmt::join(kManifestKinds, ", ")));
-  if (words.gpu_given && words.cpus > 0) usage_error("--gpu and --cpu cannot be combined");
-  if (words.cpus > 0) words.gpu.clear();
+  return word;
+}
+
+void take_words(Given& words, const std::vector<std::string>& given, bool dashes) {
+  if (!words.cpu.empty() && !words.gpu_given) words.gpu.clear();
   if (dashes && (words.command.empty() || words.command.front().empty()))
     usage_error("no command after --", "for example: -- python3 train.py");
   if (dashes && !given.empty())
@@ -184,23 +204,36 @@ int run_k8s(int argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
   Given words;
-  const auto given =
-      read_command(kK8sCommand, k8s_table(words), static_cast<int>(dashes - argv), argv);
+  auto given = read_command(kK8sCommand, k8s_table(words), static_cast<int>(dashes - argv), argv);
   if (!given) return 0;
+  const std::string subcommand = take_subcommand(*given);
+  if (!words.kind_given)
+    usage_error("--kind is missing",
+                fmt::format("choose one of: {}", fmt::join(kManifestKinds, ", ")));
+  if (subcommand == "delete") {
+    if (!given->empty() || dashes != end)
+      usage_error("k8s delete takes only --kind, --name, --namespace and --gang");
+    return delete_in_cluster(words);
+  }
   if (dashes != end) words.command.assign(dashes + 1, end);
   take_words(words, *given, dashes != end);
-  return print(manifest_text(words));
+  return subcommand == "run" ? run_in_cluster(words, words.wait) : print(manifest_text(words));
 }
 
 }  // namespace
 
 constinit const Command kK8sCommand = {
     .name = "k8s",
-    .summary = "Write the Kubernetes manifest of a job",
+    .summary = "Run a job on Kubernetes, or write its manifest",
     .run = run_k8s,
-    .synopsis = "manifest --kind KIND --image IMAGE [options] train.toml [key=value ...]",
+    .synopsis =
+        "manifest|run --kind KIND --image IMAGE [options] train.toml [key=value ...]\n"
+        "       dslaunch k8s delete --kind KIND --name NAME",
     .details =
-        "The manifest goes to standard output, for kubectl apply -f -. No cluster is contacted.\n"
+        "manifest: prints the manifest, for kubectl apply -f -. No cluster is contacted.\n"
+        "run: applies it with kubectl, shows the output of the job, and exits with its code. The\n"
+        "job stays in the cluster until it is deleted, also after Ctrl-C.\n"
+        "delete: deletes the job and all that the manifest made for it.\n"
         "docs/kubernetes.md says what each kind needs.",
     .options = shown_table<Given, k8s_table>,
 };

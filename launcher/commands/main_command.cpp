@@ -4,11 +4,13 @@
 #include <asio/io_context.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/pods/entrypoint.h"
+#include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/routes.h"
@@ -36,10 +38,11 @@ void warn_of_port(const HostOptions& hosts) {
 }
 
 /// Warns if the name of the first node is not known yet. The ranks of a part dial it themselves and
-/// wait for it.
+/// wait for it; in a pod they start when its record may be there.
 void tell_of_master(DnsLookup& lookup, const Options& options) {
   const std::string& name = options.master.address;
   if (!options.hosts.part || options.hosts.part->nodes == 1 || name.empty()) return;
+  std::this_thread::sleep_for(first_look(name));
   lookup.look_up(name, [name](const DnsResult& result) {
     if (result.addresses.empty())
       say_warning(fmt::format(
@@ -48,10 +51,11 @@ void tell_of_master(DnsLookup& lookup, const Options& options) {
   });
 }
 
-/// Runs the job, with `programs` by group, and returns dslaunch's exit code.
+/// Runs the job, with `programs` by group, and returns dslaunch's exit code. `verdict` gets its
+/// JSON.
 /// Errors:  Error{config} for an invalid ssh configuration, Error{system}. Failures of nodes appear
 ///          in the exit code.
-int start_job(const Options& options, PlacedJob placed, JobParts parts) {
+int start_job(const Options& options, PlacedJob placed, JobParts parts, std::string& verdict) {
   return run_at_terminal(options, [&](const Background* background) {
     asio::io_context io(1);
     const Routes routes =
@@ -59,20 +63,62 @@ int start_job(const Options& options, PlacedJob placed, JobParts parts) {
     JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
     request.routes = routes.by_host;
     request.policy.start_timeout = start_timeout(options.reach);
-    const bool in_log = options.pods.k8s || options.pods.termination_log;
-    std::optional<TerminationLog> log;
-    if (in_log) log.emplace(options.pods.termination_log);
-    std::string verdict;
-    if (in_log) request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
+    request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     DnsLookup lookup(io);
     tell_of_master(lookup, options);
-    const int code = run_job(io, std::move(request));
-    if (in_log) {
-      const auto problem = log->write(termination_json(termination_report(verdict, code)));
-      if (problem) say_warning(*problem);
-    }
-    return code;
+    return run_job(io, std::move(request));
   });
+}
+
+int print_plan(const Options& options, const PlacedJob& placed, const JobParts& parts) {
+  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
+  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
+  return print(placement_table(placed.placement) +
+               env_table(parts.given, parts.environment.sent, options.env.redact));
+}
+
+/// Finds the hosts of a job that reaches them itself, and runs it. `verdict` gets its JSON, or the
+/// reason in words why no job began.
+int run_on_hosts(const Options& options, JobParts parts, std::string& verdict) {
+  std::vector<Host> hosts = find_hosts(options, say_line);
+  const bool runs = options.hosts.dry_run == DryRun::off;
+  if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
+    return run_slurm_job(options, *allocation, std::move(hosts), std::move(parts));
+  PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
+  if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
+  if (!runs) return print_plan(options, placed, parts);
+  if (options.train) {
+    const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
+    ConfigCheck check = check_config(parts.programs.front(), placed.placement, here);
+    verdict = std::move(check.problem);
+    if (check.code != 0) return check.code;
+  }
+  if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
+  return start_job(options, std::move(placed), std::move(parts), verdict);
+}
+
+/// Runs the job. In a pod its result goes to the termination log, however the job ends.
+int run_job_of(const Options& options) {
+  const bool in_log = in_pod() || options.pods.k8s || options.pods.termination_log;
+  if (!in_log || options.hosts.dry_run != DryRun::off) {
+    std::string verdict;
+    return run_on_hosts(options, job_parts(options), verdict);
+  }
+  TerminationLog log(options.pods.termination_log);
+  const auto write = [&](const std::string& report) {
+    if (const auto problem = log.write(report)) say_warning(*problem);
+  };
+  try {
+    if (options.pods.k8s && options.reach.transport == TransportChoice::join)
+      return run_k8s_job(options, job_parts(options), log);
+    std::string verdict;
+    const int code = run_on_hosts(options, job_parts(options), verdict);
+    write(termination_json(termination_report(verdict, code)));
+    return code;
+  } catch (const Error& error) {
+    write(error_report(error));
+    throw;
+  }
 }
 
 }  // namespace
@@ -87,27 +133,7 @@ int run_main_command(int argc, char** argv) {
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
   if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
-  JobParts parts = job_parts(options);
-  if (options.pods.k8s && options.reach.transport == TransportChoice::join)
-    return run_k8s_job(options, std::move(parts));
-  std::vector<Host> hosts = find_hosts(options, say_line);
-  const bool runs = options.hosts.dry_run == DryRun::off;
-  if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
-    return run_slurm_job(options, *allocation, std::move(hosts), std::move(parts));
-  PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
-  if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
-  if (options.hosts.dry_run == DryRun::table) return print(placement_table(placed.placement));
-  if (options.hosts.dry_run == DryRun::json) return print(placement_json(placed.placement));
-  if (options.hosts.dry_run == DryRun::env)
-    return print(placement_table(placed.placement) +
-                 env_table(parts.given, parts.environment.sent, options.env.redact));
-  if (options.train) {
-    const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
-    const int code = check_config(parts.programs.front(), placed.placement, here);
-    if (code != 0) return code;
-  }
-  if (in_pod() || options.pods.k8s) await_nodes(placed.placement, options.reach, options.pods.wait);
-  return start_job(options, std::move(placed), std::move(parts));
+  return run_job_of(options);
 }
 
 }  // namespace ds::launcher

@@ -46,7 +46,7 @@ WaitState::WaitState(std::vector<std::string> names, WaitLimits limits,
   for (std::string& name : names) {
     hosts_.emplace_back();
     hosts_.back().name = std::move(name);
-    queue_.emplace(now, hosts_.size() - 1);
+    queue_.emplace(now + limits.first_look, hosts_.size() - 1);
   }
 }
 

@@ -24,6 +24,12 @@ std::chrono::milliseconds pause_before_next_look(int looks,
                                                  std::optional<std::chrono::seconds> negative_ttl,
                                                  double random);
 
+/// Pause of a pod between its own start and its first lookup of a name of the cluster. The records
+/// of pods that start together appear about 1.5 s after their containers start: the kubelet reports
+/// an address up to 1 s later, then the EndpointSlice is written. An earlier lookup finds nothing,
+/// and the DNS caches of many clusters keep that answer for 30 s.
+inline constexpr std::chrono::milliseconds kClusterFirstLook{2000};
+
 /// How far a host is.
 enum class WaitStage {
   not_looked,    // not checked yet
@@ -42,8 +48,9 @@ struct HostLook {
 
 struct WaitLimits {
   std::chrono::milliseconds limit{600'000};
-  std::chrono::milliseconds news{10'000};  // between two lines for the user
-  std::size_t at_once = 64;                // checks under way
+  std::chrono::milliseconds first_look{0};  // before the first check of any host
+  std::chrono::milliseconds news{10'000};   // between two lines for the user
+  std::size_t at_once = 64;                 // checks under way
 };
 
 class WaitState {

@@ -22,6 +22,7 @@ constexpr std::size_t kErrorFilesKept = 64;
 /// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine.
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
+  policy.trains = request.trains;
   const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   policy.find_master =
       elsewhere && request.placement.nodes.size() > 1 && request.master.address.empty();

@@ -30,6 +30,7 @@ struct JobPolicy {
   std::optional<PreSignal> pre_signal{};               // needs a timeout
   ExitSkew exit_skew{};
   int max_restarts = 0;
+  bool trains = false;                   // ranks are dsrunner: its exit codes are known
   bool find_master = false;              // MASTER_ADDR is to be found before ranks start
   std::vector<int> forwarded_signals{};  // passed on to the ranks
 };

@@ -1,6 +1,8 @@
 // The part of JobState that takes news of agents and ends of ranks, and chooses the first failure.
 #include <algorithm>
+#include <csignal>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "launcher/job/job_state.h"
 
@@ -12,6 +14,18 @@ namespace {
 
 /// The longest time that the last message of a node may have been in transit.
 constexpr std::chrono::seconds kUnderWay{1};
+
+/// Returns whether a rank of dsrunner ended because another rank was gone.
+bool lost_another(const RankEnd& end) { return end.status.code() == contract::kExitUnreachable; }
+
+/// Returns whether a rank of dsrunner ended with an error of its own: not because another rank was
+/// gone, and not by an order to stop.
+bool failed_itself(const RankEnd& end) {
+  if (const auto code = end.status.code())
+    return *code < contract::kExitSignalBase && *code != contract::kExitUnreachable;
+  const auto signal = end.status.signal();
+  return signal && (!end.note.empty() || (*signal != SIGTERM && *signal != SIGKILL));
+}
 
 }  // namespace
 
@@ -195,11 +209,14 @@ Cause JobState::cause_of(const RankExited& event) const {
 }
 
 /// Returns whether this exit, reported later, certainly preceded the known failure, which may be
-/// its consequence. Exits by our own TERM are always later.
+/// its consequence. Exits by our own TERM are always later. A rank of a training that lost another
+/// rank may end before the other one does, which still reports its error.
 bool JobState::came_first(const RankExited& event) const {
   const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
   const bool node_lost = cause_.kind == Cause::Kind::node;
   if (!acting || (cause_.kind != Cause::Kind::rank && !node_lost)) return false;
+  if (policy_.trains && !node_lost && lost_another(cause_.end) && failed_itself(event.end))
+    return true;
   // The node lived when it sent its last message, at most kUnderWay before that arrived.
   if (node_lost)
     return event.time.here && cause_.time.here &&

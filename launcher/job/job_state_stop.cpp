@@ -24,8 +24,11 @@ void JobState::act_on_failure() {
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (policy_.max_restarts == 0) return "";
   if (!cause.end.cause.empty()) return "it would fail again";
-  if (cause.kind == Cause::Kind::rank && cause.end.status.code() == contract::kExitDoNotRestart)
-    return "it asks not to be restarted";
+  const std::optional<int> code =
+      cause.kind == Cause::Kind::rank ? cause.end.status.code() : std::nullopt;
+  if (code == contract::kExitDoNotRestart) return "it asks not to be restarted";
+  if (policy_.trains && (code == contract::kExitUsage || code == contract::kExitConfig))
+    return "its configuration or data must be changed first";
   const int used = static_cast<int>(verdict_.restarts.size());
   if (used >= policy_.max_restarts) return fmt::format("after {}", count_of(used, "restart"));
   return std::nullopt;

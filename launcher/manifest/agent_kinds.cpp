@@ -8,7 +8,6 @@ namespace {
 
 using List = Yaml::List;
 
-constexpr int kManyTimes = 2147483647;
 constexpr std::pair<const char*, const char*> kNeverRestart = {"restartPolicy", "Never"};
 
 /// Returns a --peers pattern: 'gpt-{0..3}.gpt'.
@@ -18,38 +17,43 @@ std::string pod_names(const std::string& prefix, const ManifestRequest& request)
 }
 
 /// Returns a policy that fails the job on exit codes that no restart can cure, and does not count
-/// pods that Kubernetes removed.
+/// pods that Kubernetes removed, nor those that ended with them (143: all pods of a job end
+/// together when one of them gets TERM).
 Yaml pod_failure_policy() {
   const Yaml codes = {{"operator", "In"}, {"values", List{64, 65, 93}}};
+  const Yaml ended = {{"operator", "In"}, {"values", List{143}}};
   const Yaml taken = {{"type", "DisruptionTarget"}, {"status", "True"}};
   return {{"rules", List{Yaml{{"action", "FailJob"}, {"onExitCodes", codes}},
+                         Yaml{{"action", "Ignore"}, {"onExitCodes", ended}},
                          Yaml{{"action", "Ignore"}, {"onPodConditions", List{taken}}}}}};
+}
+
+/// Returns the spec of an Indexed Job. Each index has its own back-off: one for the whole Job
+/// counts every pod of an epoch that ended, and waits 10 min after one epoch of 8 pods.
+Yaml indexed_spec(const ManifestRequest& request, Yaml::Map pod) {
+  return {{"completionMode", "Indexed"},
+          {"completions", request.nodes},
+          {"parallelism", request.nodes},
+          {"backoffLimitPerIndex", 20},
+          {"maxFailedIndexes", 0},
+          {"podReplacementPolicy", "Failed"},
+          {"podFailurePolicy", pod_failure_policy()},
+          {"template", pod_template(request, std::move(pod))}};
 }
 
 }  // namespace
 
 std::vector<Yaml> indexed_job(const ManifestRequest& request) {
-  const Yaml pod = agent_pod(request, pod_names(request.name, request), false,
-                             {{"subdomain", request.name}, kNeverRestart});
-  return {headless_service(request, "batch.kubernetes.io/job-name", request.name),
+  return {headless_service(request),
           object(request, "batch/v1", "Job",
-                 {{"completionMode", "Indexed"},
-                  {"completions", request.nodes},
-                  {"parallelism", request.nodes},
-                  {"backoffLimitPerIndex", 20},
-                  {"maxFailedIndexes", 0},
-                  {"podReplacementPolicy", "Failed"},
-                  {"podFailurePolicy", pod_failure_policy()},
-                  {"template", {{"spec", pod}}}})};
+                 indexed_spec(request, agent_pod(request, pod_names(request.name, request), false,
+                                                 {{"subdomain", request.name}, kNeverRestart})))};
 }
 
 std::vector<Yaml> jobset(const ManifestRequest& request) {
-  const Yaml pod =
-      agent_pod(request, pod_names(request.name + "-node-0", request), false, {kNeverRestart});
-  const Yaml job = {{"completionMode", "Indexed"},      {"completions", request.nodes},
-                    {"parallelism", request.nodes},     {"backoffLimit", kManyTimes},
-                    {"podReplacementPolicy", "Failed"}, {"podFailurePolicy", pod_failure_policy()},
-                    {"template", {{"spec", pod}}}};
+  const Yaml job = indexed_spec(
+      request,
+      agent_pod(request, pod_names(request.name + "-node-0", request), false, {kNeverRestart}));
   const Yaml fatal = {{"name", "fatal"},
                       {"action", "FailJobSet"},
                       {"onJobFailureReasons", List{"PodFailurePolicy"}}};
@@ -62,22 +66,22 @@ std::vector<Yaml> jobset(const ManifestRequest& request) {
 }
 
 std::vector<Yaml> statefulset(const ManifestRequest& request) {
-  const Yaml labels = {{"app", request.name}};
-  const Yaml pod = {{"metadata", {{"labels", labels}}},
-                    {"spec", agent_pod(request, pod_names(request.name, request), true)}};
-  return {headless_service(request, "app", request.name),
-          object(request, "apps/v1", "StatefulSet",
-                 {{"serviceName", request.name},
-                  {"replicas", request.nodes},
-                  {"podManagementPolicy", "Parallel"},
-                  {"selector", {{"matchLabels", labels}}},
-                  {"template", pod}})};
+  return {
+      headless_service(request),
+      object(
+          request, "apps/v1", "StatefulSet",
+          {{"serviceName", request.name},
+           {"replicas", request.nodes},
+           {"podManagementPolicy", "Parallel"},
+           {"selector", {{"matchLabels", {{kJobLabel, request.name}}}}},
+           {"template",
+            pod_template(request, agent_pod(request, pod_names(request.name, request), true))}})};
 }
 
 std::vector<Yaml> lws(const ManifestRequest& request) {
   const Yaml group = {{"size", request.nodes},
                       {"restartPolicy", "None"},
-                      {"workerTemplate", {{"spec", agent_pod(request, "", true)}}}};
+                      {"workerTemplate", pod_template(request, agent_pod(request, "", true))}};
   return {object(request, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet",
                  {{"replicas", 1},
                   {"startupPolicy", "LeaderCreated"},
@@ -94,10 +98,11 @@ std::vector<Yaml> volcano_job(const ManifestRequest& request) {
                              policy("events", List{"PodEvicted", "PodFailed"}, "RestartJob"),
                              policy("event", "TaskCompleted", "CompleteJob")};
   // Never: the pod then fails with the agent's exit code, which the policies test.
-  const Yaml task = {{"name", "node"},
-                     {"replicas", request.nodes},
-                     {"policies", policies},
-                     {"template", {{"spec", agent_pod(request, "", false, {kNeverRestart})}}}};
+  const Yaml task = {
+      {"name", "node"},
+      {"replicas", request.nodes},
+      {"policies", policies},
+      {"template", pod_template(request, agent_pod(request, "", false, {kNeverRestart}))}};
   return {
       object(request, "batch.volcano.sh/v1alpha1", "Job",
              {{"schedulerName", "volcano"},

@@ -26,6 +26,11 @@ inline constexpr std::array<std::string_view, 9> kManifestKinds = {
     "indexed",  "jobset",         "statefulset", "lws",    "mpijob",
     "trainjob", "trainjob-torch", "etjob",       "volcano"};
 
+/// What schedules all pods of a job at once, or none.
+enum class Gang { none, kueue, volcano, coscheduling };
+inline constexpr std::array<std::string_view, 4> kGangs = {"none", "kueue", "volcano",
+                                                           "coscheduling"};
+
 struct PodClaim {
   std::string name;  // name of a PersistentVolumeClaim
   std::string path;  // mount path
@@ -40,9 +45,12 @@ struct ManifestRequest {
   int nodes = 1;
   int slots = 1;
   std::string gpu = "nvidia.com/gpu";  // resource of one slot; empty: none
-  int cpus = 0;                        // CPUs of a node; 0: not set
+  std::string cpu;                     // CPUs of a node, such as 4 or 250m; empty: not set
   std::string memory;                  // memory of a node, such as 64Gi; empty: not set
-  int leave_seconds = 120;             // time between TERM and KILL of a pod
+  bool as_root = false;                // root runs the pods; otherwise they are `restricted`
+  Gang gang = Gang::none;
+  std::string gang_name;    // queue of Kueue, or scheduler; empty: the usual one
+  int leave_seconds = 120;  // time between TERM and KILL of a pod
   std::optional<int> max_restarts;
   std::string token_secret;              // empty: NAME-token
   std::optional<std::string> new_token;  // if set, the manifest contains a Secret with it
@@ -65,6 +73,9 @@ inline constexpr std::string_view kPodConfig = "/opt/dslaunch/job/train.toml";
 /// Errors:  Error{usage} naming an option whose value Kubernetes would refuse, with a hint.
 std::string manifest_text(const ManifestRequest& request);
 
+/// Label of every object and pod of a job; its value is the job's name.
+inline constexpr const char* kJobLabel = "dslaunch.io/job";
+
 /// Escapes a word for a container's command: Kubernetes expands $(NAME) and reads $$ as $.
 std::string container_word(std::string_view word);
 
@@ -80,7 +91,7 @@ void check_label(std::string_view option, const std::string& value);
 void check_object(std::string_view option, const std::string& value);
 /// Checks the characters of an image reference; the cluster checks whether the image exists.
 void check_image(const std::string& image);
-/// Checks an amount of bytes such as 64Gi.
+/// Checks a quantity of Kubernetes that is more than 0, such as 64Gi, 0.5, 250m or 1e3.
 void check_quantity(std::string_view option, const std::string& text);
 /// Checks a resource of nodes such as nvidia.com/gpu.
 void check_resource(const std::string& text);

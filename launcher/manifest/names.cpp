@@ -72,6 +72,35 @@ void check_text(std::string_view what, const std::string& text) {
                 "Kubernetes accepts only UTF-8");
 }
 
+bool is_agent_kind(ManifestKind kind) {
+  using enum ManifestKind;
+  return kind == indexed || kind == jobset || kind == statefulset || kind == lws;
+}
+
+void check_root(const ManifestRequest& request) {
+  if (request.kind == ManifestKind::etjob && !request.as_root)
+    usage_error("--kind etjob needs --run-as-root",
+                "et-operator mounts the keys of ssh in /root/.ssh");
+  if (request.kind == ManifestKind::trainjob && request.as_root)
+    usage_error("--run-as-root does not apply to --kind trainjob",
+                "Trainer mounts the keys of ssh for uid 1000");
+}
+
+void check_gang(const ManifestRequest& request) {
+  if (request.gang == Gang::none) return;
+  if (request.kind == ManifestKind::volcano || request.kind == ManifestKind::etjob)
+    usage_error("--gang does not apply to this kind",
+                request.kind == ManifestKind::volcano ? "Volcano schedules all pods at once" : "");
+  if (request.gang != Gang::kueue && !is_agent_kind(request.kind))
+    usage_error(
+        fmt::format("--gang {} does not apply to this kind",
+                    kGangs[static_cast<std::size_t>(request.gang)]),
+        "its operator makes the groups of pods; set it up there, or use --gang kueue=QUEUE");
+  if (request.gang == Gang::kueue && request.gang_name.empty())
+    usage_error("--gang kueue needs a queue", "for example --gang kueue=team-a");
+  if (!request.gang_name.empty()) check_object("--gang", request.gang_name);
+}
+
 void check_length(const ManifestRequest& request) {
   std::string suffix(kLongestSuffixes[static_cast<std::size_t>(request.kind)]);
   if (const std::size_t at = suffix.find('N'); at != std::string::npos)
@@ -121,13 +150,21 @@ void check_image(const std::string& image) {
 }
 
 void check_quantity(std::string_view option, const std::string& text) {
-  constexpr std::array<std::string_view, 9> kUnits = {"",   "k",  "M",  "G", "T",
-                                                      "Ki", "Mi", "Gi", "Ti"};
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const bool number = digits > 0 && digits < 10 && text.front() != '0';
-  if (!number || std::ranges::find(kUnits, text.substr(digits)) == kUnits.end())
-    usage_error(fmt::format("{} must be an amount of bytes such as 64Gi or 500M, not '{}'", option,
-                            shown(text)));
+  constexpr std::array<std::string_view, 15> kUnits = {"",  "n", "u",  "m",  "k",  "M",  "G", "T",
+                                                       "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  const std::size_t size = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string_view number = std::string_view(text).substr(0, size);
+  std::string_view unit = std::string_view(text).substr(size);
+  const bool exponent = unit.size() > 1 && (unit[0] == 'e' || unit[0] == 'E') && unit != "Ei";
+  if (exponent) {
+    unit.remove_prefix(unit[1] == '+' || unit[1] == '-' ? 2 : 1);
+    unit = !unit.empty() && std::ranges::all_of(unit, is_digit) ? "" : "?";
+  }
+  const bool known = unit == "Ei" || std::ranges::find(kUnits, unit) != kUnits.end();
+  const bool positive = number.find_first_of("123456789") != std::string_view::npos;
+  if (!known || !positive || std::ranges::count(number, '.') > 1)
+    usage_error(fmt::format("{} '{}' is not a quantity of Kubernetes", option, shown(text)),
+                option == "--cpu" ? "for example 4, 0.5 or 250m" : "for example 64Gi or 500M");
 }
 
 void check_resource(const std::string& text) {
@@ -160,7 +197,10 @@ void check_request(const ManifestRequest& request) {
   if (!request.space.empty()) check_label("--namespace", request.space);
   check_image(request.image);
   if (!request.gpu.empty()) check_resource(request.gpu);
+  if (!request.cpu.empty()) check_quantity("--cpu", request.cpu);
   if (!request.memory.empty()) check_quantity("--memory", request.memory);
+  check_root(request);
+  check_gang(request);
   if (!request.token_secret.empty()) check_object("--token-secret", request.token_secret);
   for (const PodClaim& claim : request.claims) check_claim(claim);
   for (const auto& [name, value] : request.env) check_variable(name, value);

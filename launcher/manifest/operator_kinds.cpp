@@ -12,38 +12,54 @@ using List = Yaml::List;
 constexpr const char* kRuntime = "dslaunch-distributed";
 constexpr const char* kTrainerApi = "trainer.kubeflow.org/v1alpha1";
 
-/// Returns a pod template with one container. An empty `command` leaves the operator's own command,
-/// sshd, on a worker.
+void add_sshd(Yaml::Map& container) {
+  container.emplace_back("command", List{"/usr/sbin/sshd"});
+  container.emplace_back("args", List{"-De", "-f", "/home/mpiuser/.sshd_config"});
+}
+
+/// Returns the resources of a launcher, which runs no ranks: a ResourceQuota refuses pods without.
+Yaml launcher_resources() {
+  return {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}},
+          {"limits", {{"cpu", 1}, {"memory", "1Gi"}}}};
+}
+
+/// Returns a pod template with one container: a launcher with this command, or a worker, whose sshd
+/// as root is the operator's own.
 Yaml ssh_pod(const ManifestRequest& request, const std::string& container_name,
              const std::vector<std::string>& command) {
   Yaml::Map container = {{"name", container_name}, {"image", request.image}};
   if (!command.empty()) {
     container.emplace_back("command", container_words(command));
     add_variables(request, {}, container);
+    container.emplace_back("resources", launcher_resources());
   } else {
+    if (!request.as_root) add_sshd(container);
     add_resources(request, "resources", container);
   }
   container.emplace_back("volumeMounts", volume_mounts(request));
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
-  return {{"spec",
-           {{"terminationGracePeriodSeconds", request.leave_seconds},
-            {"containers", List{container}},
-            {"volumes", volumes(request)}}}};
+  add_container_security(request, container);
+  Yaml::Map pod = {{"terminationGracePeriodSeconds", request.leave_seconds}};
+  add_pod_security(request, pod);
+  pod.emplace_back("containers", List{container});
+  pod.emplace_back("volumes", volumes(request));
+  return pod_template(request, std::move(pod));
 }
 
 /// Returns the spec of a job of the runtime. Trainer mounts keys and hostfile in containers named
 /// `node`.
 Yaml runtime_job(const ManifestRequest& request, bool works) {
-  Yaml::Map container = {
-      {"name", "node"}, {"image", request.image}, {"securityContext", {{"runAsUser", 1000}}}};
+  Yaml::Map container = {{"name", "node"}, {"image", request.image}};
+  add_container_security(request, container);
   if (works) {
-    container.emplace_back("command", List{"/usr/sbin/sshd"});
-    container.emplace_back("args", List{"-De", "-f", "/home/mpiuser/.sshd_config"});
+    add_sshd(container);
     container.emplace_back(
         "readinessProbe",
         Yaml{{"tcpSocket", {{"port", 2222}}}, {"initialDelaySeconds", 1}, {"periodSeconds", 1}});
   }
-  const Yaml pod = {{"securityContext", {{"fsGroup", 1000}}}, {"containers", List{container}}};
+  Yaml::Map pod;
+  add_pod_security(request, pod);
+  pod.emplace_back("containers", List{container});
   return {{"template", {{"spec", pod}}}};
 }
 
@@ -72,13 +88,16 @@ Yaml runtime(const ManifestRequest& request) {
           {"spec", {{"mlPolicy", {{"numNodes", 1}, {"mpi", mpi}}}, {"template", {{"spec", set}}}}}};
 }
 
-/// Returns patches with the volumes and the grace period for the named jobs of the runtime.
+/// Returns patches with the volumes, the grace period and the security context for the named jobs
+/// of the runtime.
 Yaml patches(const ManifestRequest& request, const std::vector<std::string>& jobs) {
-  const Yaml container = {{"name", "node"}, {"volumeMounts", volume_mounts(request)}};
-  const Yaml pod = {{"terminationGracePeriodSeconds", request.leave_seconds},
-                    {"volumes", volumes(request)},
-                    {"containers", List{container}}};
-  const Yaml pods = {{"spec", {{"template", {{"spec", pod}}}}}};
+  Yaml::Map container = {{"name", "node"}, {"volumeMounts", volume_mounts(request)}};
+  add_container_security(request, container);
+  Yaml::Map pod = {{"terminationGracePeriodSeconds", request.leave_seconds}};
+  add_pod_security(request, pod);
+  pod.emplace_back("volumes", volumes(request));
+  pod.emplace_back("containers", List{container});
+  const Yaml pods = {{"spec", {{"template", pod_template(request, std::move(pod))}}}};
   List list;
   for (const std::string& job : jobs) list.push_back({{"name", job}, {"template", pods}});
   const Yaml set = {{"spec", {{"replicatedJobs", list}}}};
@@ -108,6 +127,7 @@ std::vector<std::string> torchrun_command(const ManifestRequest& request) {
   std::vector<std::string> words = {"torchrun"};
   if (request.max_restarts)
     words.push_back(fmt::format("--max-restarts={}", *request.max_restarts));
+  words.push_back(fmt::format("--shutdown-timeout={}", grace_seconds(request)));
   words.insert(words.end(), request.options.begin(), request.options.end());
   if (!request.command.empty()) words.emplace_back("--no-python");
   const std::vector<std::string> job = job_words(request);
@@ -124,7 +144,7 @@ std::vector<Yaml> mpijob(const ManifestRequest& request) {
   return {object(request, "kubeflow.org/v2beta1", "MPIJob",
                  {{"slotsPerWorker", request.slots},
                   {"mpiImplementation", "OpenMPI"},
-                  {"sshAuthMountPath", "/root/.ssh"},
+                  {"sshAuthMountPath", request.as_root ? "/root/.ssh" : "/home/mpiuser/.ssh"},
                   {"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", 6}}},
                   {"mpiReplicaSpecs", {{"Launcher", launcher}, {"Worker", worker}}}})};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ds::launcher {
 namespace {
 
@@ -9,33 +11,32 @@ using List = Yaml::List;
 using Argv = std::vector<std::string>;
 
 constexpr const char* kConfigFolder = "/opt/dslaunch/job";
-constexpr int kUser = 1000;       // user mpiuser of the image
-constexpr int kJoinPort = 29400;  // port of the root (docs/protocol.md)
+constexpr int kUser = 1000;    // user mpiuser of the image
+constexpr int kEndMargin = 5;  // seconds that a pod needs after --grace (docs/kubernetes.md)
 
 std::string claim_volume(std::size_t index) { return fmt::format("claim-{}", index); }
 
-void append(Argv& words, const Argv& more) {
-  words.insert(words.end(), more.begin(), more.end());
-}
-
-Yaml metadata(const ManifestRequest& request, const std::string& name) {
-  Yaml::Map map = {{"name", name}};
-  if (!request.space.empty()) map.emplace_back("namespace", request.space);
-  return map;
-}
+void append(Argv& words, const Argv& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 Yaml field_variable(const char* name, const std::string& path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+/// Returns a number as one, so that it needs no quotes.
+Yaml quantity(const std::string& text) {
+  const bool whole = text.find_first_not_of("0123456789") == std::string::npos && text.size() < 9;
+  return whole ? Yaml(std::stoi(text)) : Yaml(text);
 }
 
 Yaml label_variable(const char* name, const char* label) {
   return field_variable(name, fmt::format("metadata.labels['{}']", label));
 }
 
-/// Appends --max-restarts, the options of --with, and the job.
+/// Appends --max-restarts, --grace, the options of --with, and the job.
 void append_job(const ManifestRequest& request, Argv& words) {
   const int restarts = request.max_restarts.value_or(3);
   if (restarts > 0) append(words, {"--max-restarts", std::to_string(restarts)});
+  append(words, {"--grace", std::to_string(grace_seconds(request))});
   append(words, request.options);
   append(words, job_words(request));
 }
@@ -50,8 +51,10 @@ Argv agent_command(const ManifestRequest& request, const std::string& peers, boo
 }
 
 Yaml agent_container(const ManifestRequest& request, const Argv& command) {
-  List env = {field_variable("POD_IP", "status.podIP"), field_variable("POD_UID", "metadata.uid"),
-              field_variable("POD_NAMESPACE", "metadata.namespace")};
+  List env = {field_variable("POD_IP", "status.podIP"),
+              field_variable("POD_UID", "metadata.uid"),
+              field_variable("POD_NAMESPACE", "metadata.namespace"),
+              {{"name", "DSLAUNCH_POD_LEAVE"}, {"value", std::to_string(request.leave_seconds)}}};
   // These distinguish a job, and an attempt of it, from others of the same name.
   if (request.kind == ManifestKind::indexed)
     env.push_back(label_variable("JOB_UID", "batch.kubernetes.io/controller-uid"));
@@ -63,12 +66,11 @@ Yaml agent_container(const ManifestRequest& request, const Argv& command) {
   Yaml::Map container = {
       {"name", "node"}, {"image", request.image}, {"command", container_words(command)}};
   add_variables(request, std::move(env), container);
-  container.emplace_back("ports", List{Yaml{{"name", "join"}, {"containerPort", kJoinPort}}});
+  container.emplace_back("ports", List{Yaml{{"name", "join"}, {"containerPort", kRootPort}}});
   add_resources(request, "resources", container);
   container.emplace_back("volumeMounts", volume_mounts(request));
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
-  container.emplace_back("securityContext", Yaml{{"allowPrivilegeEscalation", false},
-                                                 {"capabilities", {{"drop", List{"ALL"}}}}});
+  add_container_security(request, container);
   return container;
 }
 
@@ -84,11 +86,23 @@ std::string container_word(std::string_view word) {
   return out;
 }
 
-Yaml object(const ManifestRequest& request, const char* api, const char* kind, Yaml spec) {
-  return {{"apiVersion", api},
-          {"kind", kind},
-          {"metadata", metadata(request, request.name)},
-          {"spec", std::move(spec)}};
+void add_pod_security(const ManifestRequest& request, Yaml::Map& pod) {
+  if (request.as_root) return;
+  pod.emplace_back("securityContext", Yaml{{"runAsNonRoot", true},
+                                           {"runAsUser", kUser},
+                                           {"runAsGroup", kUser},
+                                           {"fsGroup", kUser},
+                                           {"seccompProfile", {{"type", "RuntimeDefault"}}}});
+}
+
+void add_container_security(const ManifestRequest& request, Yaml::Map& container) {
+  if (request.as_root) return;
+  container.emplace_back("securityContext", Yaml{{"allowPrivilegeEscalation", false},
+                                                 {"capabilities", {{"drop", List{"ALL"}}}}});
+}
+
+int grace_seconds(const ManifestRequest& request) {
+  return std::max(request.leave_seconds - kEndMargin, (request.leave_seconds + 1) / 2);
 }
 
 Argv job_words(const ManifestRequest& request) {
@@ -111,10 +125,6 @@ Yaml container_words(const Argv& words) {
   return list;
 }
 
-std::string token_secret(const ManifestRequest& request) {
-  return request.token_secret.empty() ? request.name + "-token" : request.token_secret;
-}
-
 Yaml secret_variable(const ManifestRequest& request, const char* name) {
   const Yaml key = {{"name", token_secret(request)}, {"key", "token"}};
   return {{"name", name}, {"valueFrom", {{"secretKeyRef", key}}}};
@@ -128,8 +138,8 @@ void add_variables(const ManifestRequest& request, List env, Yaml::Map& containe
 
 void add_resources(const ManifestRequest& request, const char* key, Yaml::Map& container) {
   Yaml::Map amounts;
-  if (request.cpus > 0) amounts.emplace_back("cpu", request.cpus);
-  if (!request.memory.empty()) amounts.emplace_back("memory", request.memory);
+  if (!request.cpu.empty()) amounts.emplace_back("cpu", quantity(request.cpu));
+  if (!request.memory.empty()) amounts.emplace_back("memory", quantity(request.memory));
   if (!request.gpu.empty()) amounts.emplace_back(request.gpu, request.slots);
   if (!amounts.empty()) container.emplace_back(key, Yaml{{"limits", amounts}});
 }
@@ -153,45 +163,16 @@ List volume_mounts(const ManifestRequest& request) {
   return list;
 }
 
-Yaml agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
-               Yaml::Map first) {
-  const Yaml::Map rest = {
-      {"automountServiceAccountToken", false},
-      {"enableServiceLinks", false},
-      {"terminationGracePeriodSeconds", request.leave_seconds},
-      {"securityContext",
-       {{"runAsNonRoot", true},
-        {"runAsUser", kUser},
-        {"runAsGroup", kUser},
-        {"fsGroup", kUser},
-        {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-      {"containers", List{agent_container(request, agent_command(request, peers, long_running))}},
-      {"volumes", volumes(request)}};
-  first.insert(first.end(), rest.begin(), rest.end());
-  return first;
-}
-
-Yaml headless_service(const ManifestRequest& request, const char* label, const std::string& value) {
-  return object(request, "v1", "Service",
-                {{"clusterIP", "None"},
-                 {"publishNotReadyAddresses", true},
-                 {"selector", {{label, value}}},
-                 {"ports", List{Yaml{{"name", "join"}, {"port", kJoinPort}}}}});
-}
-
-std::vector<Yaml> own_objects(const ManifestRequest& request) {
-  std::vector<Yaml> objects;
-  if (request.new_token)
-    objects.push_back({{"apiVersion", "v1"},
-                       {"kind", "Secret"},
-                       {"metadata", metadata(request, token_secret(request))},
-                       {"stringData", {{"token", *request.new_token}}}});
-  if (request.config_text)
-    objects.push_back({{"apiVersion", "v1"},
-                       {"kind", "ConfigMap"},
-                       {"metadata", metadata(request, request.name + "-config")},
-                       {"data", {{"train.toml", *request.config_text}}}});
-  return objects;
+Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
+                    Yaml::Map pod) {
+  pod.emplace_back("automountServiceAccountToken", false);
+  pod.emplace_back("enableServiceLinks", false);
+  pod.emplace_back("terminationGracePeriodSeconds", request.leave_seconds);
+  add_pod_security(request, pod);
+  pod.emplace_back("containers",
+                   List{agent_container(request, agent_command(request, peers, long_running))});
+  pod.emplace_back("volumes", volumes(request));
+  return pod;
 }
 
 }  // namespace ds::launcher

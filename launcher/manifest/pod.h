@@ -6,8 +6,28 @@
 
 namespace ds::launcher {
 
+inline constexpr int kRootPort = 29400;  // port of the root (docs/protocol.md)
+
+// objects.cpp
+
 /// Returns an object with the name of the job, in its namespace if one is given.
 Yaml object(const ManifestRequest& request, const char* api, const char* kind, Yaml spec);
+/// Returns a pod template with the job's label, those of its gang, and `spec`.
+Yaml pod_template(const ManifestRequest& request, Yaml::Map spec);
+/// Returns a headless Service for the pods of the job.
+Yaml headless_service(const ManifestRequest& request);
+/// Returns the objects that a job needs beside its main one: the ConfigMap with its file, the
+/// Secret with a new token, the group of its gang.
+std::vector<Yaml> own_objects(const ManifestRequest& request);
+/// Returns the name of the Secret with the token.
+std::string token_secret(const ManifestRequest& request);
+
+// pod.cpp
+
+/// Add the security context of a pod or container that the level `restricted` of Pod Security
+/// accepts; nothing if root runs the pods.
+void add_pod_security(const ManifestRequest& request, Yaml::Map& pod);
+void add_container_security(const ManifestRequest& request, Yaml::Map& container);
 
 /// Returns `train.toml key=value ...` or `-- CMD ...` for a container's command.
 std::vector<std::string> job_words(const ManifestRequest& request);
@@ -15,9 +35,9 @@ std::vector<std::string> job_words(const ManifestRequest& request);
 std::vector<std::string> launcher_command(const ManifestRequest& request);
 /// Converts words to a container's `command`.
 Yaml container_words(const std::vector<std::string>& words);
+/// Returns the seconds between TERM and KILL of ranks, so that the pod can end within its own.
+int grace_seconds(const ManifestRequest& request);
 
-/// Returns the name of the Secret with the token.
-std::string token_secret(const ManifestRequest& request);
 /// Returns a variable with the token.
 Yaml secret_variable(const ManifestRequest& request, const char* name);
 /// Adds `env` and the variables of -x to a container, if there are any.
@@ -30,12 +50,8 @@ Yaml::List volume_mounts(const ManifestRequest& request);
 
 /// Returns the spec of a pod that runs `dslaunch agent --join ...`, as every pod of a job without
 /// ssh does; `first` comes first in it.
-Yaml agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
-               Yaml::Map first = {});
-/// Returns a headless Service for the pods with this label.
-Yaml headless_service(const ManifestRequest& request, const char* label, const std::string& value);
-/// Returns the ConfigMap with the file of the job and the Secret with a new token, if requested.
-std::vector<Yaml> own_objects(const ManifestRequest& request);
+Yaml::Map agent_pod(const ManifestRequest& request, const std::string& peers, bool long_running,
+                    Yaml::Map first = {});
 
 /// One function for each ManifestKind returns its objects.
 using KindObjects = std::vector<Yaml>(const ManifestRequest& request);

@@ -162,15 +162,19 @@ Peers find_peers(const World& world, const PeerRequest& request) {
   peers.names = naming.name_all(count.most);
   peers.least = count.least;
   peers.port = naming.port;
-  const NumberClue index = find_own_index(world, request, naming, pod, peers.names);
-  peers.index = index.value;
+  std::string place = "this is the launcher";
+  if (!request.only_launches) {
+    const NumberClue index = find_own_index(world, request, naming, pod, peers.names);
+    peers.index = index.value;
+    place = fmt::format("this is {} ({})", index.value, index.source);
+  }
   for (const std::string& name : peers.names) peers.dial.push_back(dial_name(name, pod));
   const std::string folded = fold_names(peers.names);
   peers.job = job_identity(world, pod, folded);
   const std::string of =
       request.peers ? "" : fmt::format(" of {} {}", naming.substrate, naming.group);
-  peers.line = fmt::format("peers: {} ({}){}, this is {} ({}): {}", count_text(count),
-                           naming.nodes_source, of, index.value, index.source, folded);
+  peers.line = fmt::format("peers: {} ({}){}, {}: {}", count_text(count), naming.nodes_source, of,
+                           place, folded);
   return peers;
 }
 

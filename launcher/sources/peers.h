@@ -26,6 +26,7 @@ struct PeerRequest {
   std::optional<NodeCount> nodes{};    // --nnodes
   std::optional<int> node_rank{};      // --node-rank
   std::optional<std::string> root{};   // name or address of index 0, if no peers are named
+  bool only_launches = false;          // this process is not one of the peers
 };
 
 struct Peers {
@@ -35,7 +36,7 @@ struct Peers {
   /// Names to resolve or dial, by index: the full name if known, so that one query finds it. Only
   /// the name of index 0 must be resolvable by others.
   std::vector<std::string> dial;
-  int index = 0;
+  int index = 0;           // of this process; 0 if it only launches
   int least = 0;           // minimum number of nodes (--nnodes MIN:MAX), otherwise all
   std::uint16_t port = 0;  // port of the root from the environment; 0: not set
   /// Identity of the job: equal on all its nodes, different for another job and, if the environment

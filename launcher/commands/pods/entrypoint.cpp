@@ -17,6 +17,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "engine/base/unique_fd.h"
@@ -163,6 +164,10 @@ TerminationReport termination_report(const std::string& verdict, int code) {
   for (const Json& line : json.value("last_lines", Json::array()))
     if (line.is_string()) report.last_lines.push_back(line.get<std::string>());
   return report;
+}
+
+std::string error_report(const Error& error) {
+  return termination_json({.exit_code = contract::exit_code(error.kind()), .reason = error.what()});
 }
 
 std::string termination_json(const TerminationReport& report) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/error.h"
+
 namespace ds::launcher {
 
 /// Splits the first process of a PID namespace (a pod's entrypoint) in two. Such a process has no
@@ -60,6 +62,9 @@ struct TerminationReport {
 /// Reads `verdict`, the JSON of --verdict (docs/failure.md). Any other text becomes the reason.
 /// Pure.
 TerminationReport termination_report(const std::string& verdict, int code);
+
+/// Returns the report of a process that ends with an error before it has a verdict.
+std::string error_report(const Error& error);
 
 /// Returns one JSON object and a newline, at most kMaxTerminationReport bytes. What does not fit is
 /// left out, the oldest of the last lines first. Control bytes become '?'.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
@@ -27,7 +29,7 @@ PeerRequest peer_request(const PodOptions& options) {
 Peers peers_of_launcher(const PodOptions& options, World world) {
   PeerRequest request = peer_request(options);
   if (!options.peers) return find_peers(world, request);
-  request.node_rank = 0;  // the index of this process is not needed
+  request.only_launches = true;
   world.hostname = "launcher";
   world.addresses.clear();
   return find_peers(world, request);
@@ -56,14 +58,17 @@ RootWord root_of(const PodOptions& options, const Peers& peers) {
 
 std::string listening_address(const Peers& peers) { return read_address(peers.names.front()); }
 
-std::optional<std::string> grace_advice(std::chrono::milliseconds grace) {
+std::optional<std::string> grace_advice(std::chrono::milliseconds grace,
+                                        const std::optional<std::string>& leave) {
+  std::chrono::seconds period = kPodGrace;
+  if (const int given = leave ? std::atoi(leave->c_str()) : 0; given > 0)
+    period = std::chrono::seconds(given);
   const auto needed = std::chrono::ceil<std::chrono::seconds>(grace + kEndMargin);
-  if (needed <= kPodGrace) return std::nullopt;
+  if (needed <= period) return std::nullopt;
   return fmt::format(
-      "--grace gives ranks {} s to stop: set terminationGracePeriodSeconds of the pods to at least "
-      "{}, "
-      "because Kubernetes kills them after {} s by default",
-      std::chrono::ceil<std::chrono::seconds>(grace).count(), needed.count(), kPodGrace.count());
+      "--grace gives ranks {} s to stop, but Kubernetes kills the pods after {} s: set their "
+      "terminationGracePeriodSeconds to at least {}",
+      std::chrono::ceil<std::chrono::seconds>(grace).count(), period.count(), needed.count());
 }
 
 }  // namespace ds::launcher

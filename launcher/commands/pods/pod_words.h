@@ -30,8 +30,14 @@ RootWord root_of(const PodOptions& options, const Peers& peers);
 /// Returns the address to listen on: the root's own name if that is an address, else empty (all).
 std::string listening_address(const Peers& peers);
 
-/// Returns advice if stopping the job can take longer than Kubernetes' default grace period.
-std::optional<std::string> grace_advice(std::chrono::milliseconds grace);
+/// Variable of a manifest's pods with their terminationGracePeriodSeconds, which no process inside
+/// can read.
+inline constexpr const char* kPodLeave = "DSLAUNCH_POD_LEAVE";
+
+/// Returns advice if stopping the job can take longer than the grace period of the pods. `leave`:
+/// the value of kPodLeave; without it the period is Kubernetes' default.
+std::optional<std::string> grace_advice(std::chrono::milliseconds grace,
+                                        const std::optional<std::string>& leave);
 
 /// Requests to stop a job. If all pods of a job are deleted, each gets TERM and each tells the
 /// root. The first request stops the job. A second one of the same node means that stopping takes

@@ -1,5 +1,5 @@
-// Request of a job, its programs and its environment, from the options, and the check of its
-// configuration. Independent of how nodes are reached.
+// Request of a job, its programs and its environment, from the options. Independent of how nodes
+// are reached.
 #pragma once
 
 #include <string>
@@ -42,12 +42,6 @@ std::vector<Host> hosts_of(const PlacedJob& placed);
 /// Errors:  Error{config}: several ranks of a program that is linked with an MPI library.
 JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
                        const Background* background);
-
-/// Runs `dsrunner --check` as rank 0 of the placement. `program`: dsrunner, train.toml, overrides.
-/// If that rank will not run `here`, only the configuration itself is checked: data and memory of
-/// the other machine are not known. The output goes to standard error. Without a dsrunner here
-/// nothing is checked. Returns its exit code.   Errors:  Error{system} if it cannot be started.
-int check_config(const Program& program, const Placement& placement, bool here);
 
 /// Returns whether a host is this machine under the chosen transport.
 bool runs_here(const Host& host, TransportChoice transport);

@@ -17,6 +17,7 @@
 #include "launcher/agent/process_settings.h"
 #include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/pods/pod_words.h"
+#include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
 #include "launcher/commands/start/job_request.h"
@@ -121,6 +122,7 @@ class JoinedJob {
                           .wait = setup_.wait,
                           .here = setup_.own_place ? 1U : 0U,
                           .dial_of = setup_.dial_of,
+                          .port = setup_.port,
                           .stage_of = setup_.stage_of,
                           .given_up = setup_.given_up,
                           .signal = [this] { return told_; },
@@ -153,9 +155,9 @@ class JoinedJob {
   int run_placed(JobParts parts) {
     PlacedJob placed = place_job(options_, hosts_with_slots(), first_epoch());
     if (options_.train) {
-      const int code = check_config(parts.programs.front(), placed.placement,
-                                    is_own(placed.placement.nodes.front().host.name));
-      if (code != 0) return finish(code, "the configuration cannot be used; see the root's output");
+      const ConfigCheck check = check_config(parts.programs.front(), placed.placement,
+                                             is_own(placed.placement.nodes.front().host.name));
+      if (check.code != 0) return finish(check.code, check.problem);
     }
     std::vector<NodeRoute> routes;
     for (const Host& host : hosts_of(placed)) {

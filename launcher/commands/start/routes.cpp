@@ -16,6 +16,7 @@
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/dns/wait_hosts.h"
+#include "launcher/hosts/host_word.h"
 #include "launcher/sources/own_names.h"
 #include "launcher/transport/agent_command.h"
 #include "launcher/transport/exec/exec_template.h"
@@ -158,6 +159,9 @@ void await_hosts(std::span<Host> hosts, const ReachOptions& options,
   asio::io_context io(1);
   WaitForHosts wait;
   wait.limit = limit;
+  for (const Host& host : awaited.hosts)
+    wait.first_look =
+        std::max(wait.first_look, first_look(host.address.empty() ? host.name : host.address));
   wait.say = say_line;
   wait_for_hosts(io, awaited.hosts, wait);
   for (std::size_t i = 0; i < awaited.hosts.size(); ++i) {
@@ -172,6 +176,11 @@ void await_nodes(Placement& placement, const ReachOptions& options,
   for (const Node& node : placement.nodes) hosts.push_back(node.host);
   await_hosts(hosts, options, limit);
   for (std::size_t i = 0; i < hosts.size(); ++i) placement.nodes[i].host = hosts[i];
+}
+
+std::chrono::milliseconds first_look(const std::string& host) {
+  const bool waits = in_pod() && read_address(host).empty();
+  return waits ? kClusterFirstLook : std::chrono::milliseconds(0);
 }
 
 bool in_pod() { return std::getenv("KUBERNETES_SERVICE_HOST") != nullptr; }

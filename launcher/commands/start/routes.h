@@ -46,4 +46,8 @@ void await_nodes(Placement& placement, const ReachOptions& options,
 /// expected to appear.
 bool in_pod();
 
+/// Returns the pause before the first lookup of a host: in a pod, unless it is a numeric address,
+/// its record must have had the time to appear (kClusterFirstLook).
+std::chrono::milliseconds first_look(const std::string& host);
+
 }  // namespace ds::launcher

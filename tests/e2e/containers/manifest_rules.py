@@ -8,6 +8,7 @@ JOIN_PORT = 29400
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 STOCK_RUNTIMES = {"torch-distributed"}
 CONFIG = "/opt/dslaunch/job/train.toml"
+SSHD = ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
 
 def load(text):
@@ -58,8 +59,13 @@ class Checker:
 
     def run(self):
         self.need(self.docs, "no document")
+        job = self.docs[-1]["metadata"]["name"] if self.docs else ""
         for doc in self.docs:
             name = doc.get("metadata", {}).get("name", "")
+            if doc.get("kind") != "ClusterTrainingRuntime":
+                self.need(doc.get("metadata", {}).get("labels", {}).get("dslaunch.io/job") == job, f"{name} is not labelled")
+            if doc.get("kind") in ("Secret", "ConfigMap"):
+                self.need(doc.get("immutable") is True, f"{name} can change under a running job")
             self.need(doc.get("apiVersion") and doc.get("kind"), "a document without kind")
             self.need(LABEL.fullmatch(name), f"'{name}' is no DNS label")
             for pod in pods(doc):
@@ -85,10 +91,21 @@ class Checker:
             self.need(len(set(paths)) == len(paths), f"two mounts at one path: {paths}")
             if mounts:
                 self.need("/dev/shm" in paths, "no memory at /dev/shm")
+            self.restricted(pod, container)
             env = [e["name"] for e in container.get("env", [])]
             self.need(len(set(env)) == len(env), f"a variable twice: {env}")
             if container.get("command", [])[:2] == ["dslaunch", "agent"]:
                 self.agent(pod, container, env)
+
+    def restricted(self, pod, container):
+        """The level `restricted` of Pod Security, except for kinds whose operator needs root."""
+        if any(d["kind"] == "TrainingJob" for d in self.docs):
+            return
+        of_pod, of_container = pod.get("securityContext", {}), container.get("securityContext", {})
+        self.need(of_pod.get("runAsNonRoot") and of_pod.get("runAsUser"), "a pod as root")
+        self.need(of_pod.get("seccompProfile") == {"type": "RuntimeDefault"}, "no seccomp profile")
+        self.need(of_container.get("allowPrivilegeEscalation") is False, "privileges can be gained")
+        self.need(of_container.get("capabilities") == {"drop": ["ALL"]}, "capabilities are kept")
 
     def agent(self, pod, container, env):
         self.need("--join" in container["command"], "an agent that does not join")
@@ -97,8 +114,13 @@ class Checker:
         ports = [p["containerPort"] for p in container.get("ports", [])]
         self.need(ports == [JOIN_PORT], f"the agent's ports are {ports}")
         self.need(pod.get("terminationGracePeriodSeconds", 30) >= 60, "too little time to leave")
-        self.need(pod["securityContext"].get("runAsNonRoot"), "an agent as root")
+        self.grace(pod, container["command"])
         self.need(pod.get("automountServiceAccountToken") is False, "a key to the API that nobody needs")
+
+    def grace(self, pod, command):
+        """Ranks end before Kubernetes kills their pod, and have all of the time before."""
+        given = command[command.index("--grace") + 1] if "--grace" in command else "0"
+        self.need(int(given) + 5 == pod.get("terminationGracePeriodSeconds", 30), f"--grace {given} is not the pod's")
 
     def references(self, doc):
         secrets, maps = self.named("Secret"), self.named("ConfigMap")
@@ -141,15 +163,18 @@ class Checker:
         self.need(spec["completionMode"] == "Indexed", "not indexed")
         self.need(spec["completions"] == spec["parallelism"], "completions and parallelism differ")
         self.need(spec.get("podReplacementPolicy") == "Failed", "two pods of one index at once")
-        codes = [c for r in spec["podFailurePolicy"]["rules"] if r["action"] == "FailJob"
-                 for c in r["onExitCodes"]["values"]]
-        self.need(93 in codes, "93 does not end the job")
+        self.need(spec.get("backoffLimitPerIndex", 0) >= 10, "one back-off for all pods: a lost pod costs minutes")
+        self.need(spec.get("maxFailedIndexes") == 0, "a lost index does not end the job")
+        codes = {action: [c for r in spec["podFailurePolicy"]["rules"] if r["action"] == action and "onExitCodes" in r
+                          for c in r["onExitCodes"]["values"]] for action in ("FailJob", "Ignore")}
+        self.need(93 in codes["FailJob"], "93 does not end the job")
+        self.need(143 in codes["Ignore"], "pods that end with an evicted one use up their budget")
         self.need(spec["template"]["spec"].get("restartPolicy") == "Never", "containers restart in place")
 
     def job_(self, spec, name):
         self.batch_job(spec)
         self.need(spec["template"]["spec"].get("subdomain") == name, "the subdomain is not the Service")
-        self.headless(name, {"batch.kubernetes.io/job-name": name})
+        self.headless(name, spec["template"]["metadata"]["labels"])
         self.identity(spec, "JOB_UID", "batch.kubernetes.io/controller-uid")
         self.peers(spec, [f"{name}-{i}.{name}" for i in range(spec["completions"])])
 
@@ -163,7 +188,6 @@ class Checker:
         self.batch_job(job)
         self.identity(spec, "JOBSET_UID", "jobset.sigs.k8s.io/jobset-uid")
         self.identity(spec, "JOBSET_RESTART", "jobset.sigs.k8s.io/restart-attempt")
-        self.need(job["backoffLimit"] > 10**6, "a lost pod recreates the whole set")
         self.peers(spec, [f"{name}-{group['name']}-0-{i}.{name}" for i in range(job["completions"])])
 
     def idle(self, spec):
@@ -197,7 +221,8 @@ class Checker:
     def mpijob_(self, spec, name):
         replicas = spec["mpiReplicaSpecs"]
         self.need(set(replicas) == {"Launcher", "Worker"}, "not a launcher and workers")
-        self.need(spec["sshAuthMountPath"] == "/root/.ssh", "keys with a mode that sshd refuses")
+        user = pods(replicas["Worker"])[0].get("securityContext", {}).get("runAsUser", 0)
+        self.need(spec["sshAuthMountPath"] == ("/home/mpiuser/.ssh" if user else "/root/.ssh"), "keys that sshd does not find")
         self.launcher(replicas["Launcher"], replicas["Worker"])
 
     def trainingjob_(self, spec, name):
@@ -208,9 +233,13 @@ class Checker:
 
     def launcher(self, launcher, worker):
         self.need(commands(launcher) and commands(launcher)[0][0] == "dslaunch", "the launcher runs no job")
-        self.need(not commands(worker), "a worker that does not run the operator's sshd")
-        gpus = "resources" in pods(launcher)[0]["containers"][0]
-        self.need(not gpus, "the launcher takes a node's resources")
+        root = not pods(worker)[0].get("securityContext")
+        sshd = pods(worker)[0]["containers"][0]
+        self.need(sshd.get("command", []) + sshd.get("args", []) == ([] if root else SSHD), "another sshd")
+        self.grace(pods(launcher)[0], commands(launcher)[0])
+        given = pods(launcher)[0]["containers"][0].get("resources", {})
+        for which in ("requests", "limits"):
+            self.need({"cpu", "memory"} == set(given.get(which, {})), "a ResourceQuota refuses the launcher")
 
     def clustertrainingruntime_(self, spec, name):
         jobs = {j["name"]: j for j in spec["template"]["spec"]["replicatedJobs"]}
@@ -220,8 +249,7 @@ class Checker:
             self.need(container["name"] == "node", "Trainer mounts its keys only in 'node'")
             self.need(pods(job)[0]["securityContext"]["fsGroup"] == 1000, "keys that uid 1000 cannot read")
         sshd = pods(jobs["node"])[0]["containers"][0]
-        self.need(sshd["command"] + sshd["args"] ==
-                  ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], "another sshd")
+        self.need(sshd["command"] + sshd["args"] == SSHD, "another sshd")
         self.need(sshd["readinessProbe"]["tcpSocket"]["port"] == 2222, "the probe asks another port")
 
     def trainjob_(self, spec, name):

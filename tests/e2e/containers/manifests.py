@@ -72,7 +72,11 @@ BROKEN = [
     ("indexed.yaml", "subdomain: gpt", "subdomain: gtp", "subdomain"),
     ("indexed.yaml", "publishNotReadyAddresses: true", "publishNotReadyAddresses: false", "not ready"),
     ("indexed.yaml", "clusterIP: None", "clusterIP: 10.0.0.1", "headless"),
-    ("indexed.yaml", "job-name: gpt", "job-name: other", "other pods"),
+    ("indexed.yaml", "selector:\n    dslaunch.io/job: gpt", "selector:\n    dslaunch.io/job: other", "other pods"),
+    ("indexed.yaml", "- \"115\"", "- \"120\"", "--grace"),
+    ("indexed.yaml", "values: [143]", "values: [142]", "budget"),
+    ("indexed.yaml", "runAsNonRoot: true", "runAsNonRoot: false", "as root"),
+    ("indexed.yaml", "type: RuntimeDefault", "type: Unconfined", "seccomp"),
     ("indexed.yaml", "gpt-{0..3}.gpt", "gpt-{0..2}.gpt", "--peers"),
     ("indexed.yaml", "parallelism: 4", "parallelism: 3", "differ"),
     ("indexed.yaml", ", 93]", "]", "93"),
@@ -82,12 +86,15 @@ BROKEN = [
     ("indexed.yaml", "generic gpt-token", "generic token", "no Secret gpt-token"),
     ("indexed.yaml", "POD_UID", "POD_UUID", "POD_UID"),
     ("indexed.yaml", "Seconds: 120", "Seconds: 5", "time to leave"),
-    ("indexed.yaml", "name: gpt\nspec:", "name: Gpt\nspec:", "DNS label"),
+    ("indexed.yaml", "name: gpt\n  labels:\n    dslaunch.io/job: gpt\nspec:\n  completion",
+     "name: gpt\nspec:\n  completion", "labelled"),
+    ("indexed.yaml", "name: gpt\n  labels", "name: Gpt\n  labels", "DNS label"),
     ("jobset.yaml", "jobset-uid", "uid", "look alike"),
-    ("jobset.yaml", "backoffLimit: 2147483647", "backoffLimit: 6", "lost pod"),
+    ("jobset.yaml", "backoffLimitPerIndex: 20", "backoffLimit: 2147483647", "lost pod"),
     ("jobset.yaml", "gpt-node-0-", "gpt-node-1-", "--peers"),
     ("jobset.yaml", "FailJobSet", "RestartJobSet", "93"),
-    ("jobset-gpu.yaml", "name: gpt2-config\ndata", "name: gpt-config\ndata", "no ConfigMap"),
+    ("jobset-gpu.yaml", "name: gpt2-config\n  labels", "name: gpt-config\n  labels", "no ConfigMap"),
+    ("jobset-gpu.yaml", "immutable: true", "immutable: false", "can change"),
     ("jobset-gpu.yaml", "- name: claim-0\n              persistent", "- name: claim-1\n              persistent",
      "no volume"),
     ("statefulset.yaml", "serviceName: gpt", "serviceName: gtp", "Service"),
@@ -97,7 +104,8 @@ BROKEN = [
     ("volcano.yaml", "=true", "=false", "ready"),
     ("volcano.yaml", "exitCode: 93", "exitCode: 92", "93"),
     ("volcano.yaml", "restartPolicy: Never", "restartPolicy: OnFailure", "exit code"),
-    ("mpijob.yaml", "/root/.ssh", "/home/mpiuser/.ssh", "sshd refuses"),
+    ("mpijob.yaml", "/home/mpiuser/.ssh", "/root/.ssh", "not find"),
+    ("mpijob.yaml", "memory: \"1Gi\"", "storage: \"1Gi\"", "ResourceQuota"),
     ("etjob.yaml", "name: et\n", "name: worker\n", "'et'"),
     ("trainjob.yaml", "name: dslaunch-distributed\n  trainer", "name: dslaunch\n  trainer", "no runtime"),
     ("trainjob.yaml", "fsGroup: 1000", "fsGroup: 0", "uid 1000"),
@@ -135,7 +143,8 @@ def any_word_survives(folder, trials):
         else:
             said = ["run", word(), word()]
             form = ["--", *said]
-        run = manifest("--kind", kind, "--name", name, "--nodes", "3", "--image", "i", "-x", f"V={value}", *form)
+        root = ["--run-as-root"] if kind == "etjob" else []
+        run = manifest("--kind", kind, *root, "--name", name, "--nodes", "3", "--image", "i", "-x", f"V={value}", *form)
         assert run.returncode == 0, (run.stderr, form)
         docs = rules.load(run.stdout.decode())
         problems = rules.problems_of(run.stdout.decode())
@@ -168,7 +177,10 @@ def bad_words_are_refused():
     refused([*some, "a.py"], 64, "is not a .toml file")
     refused([*some, "/nowhere/a.toml"], 65, "--in-image")
     refused([*some, "--in-image", "a.toml", "steps"], 64, "is not key=value")
-    refused([*some, "--gpu", "--cpu", "4", "--", "a"], 64, "cannot be combined")
+    refused([*some, "--cpu", "4x", "--", "a"], 64, "is not a quantity")
+    refused([*some, "--gang", "none", "--", "a"], 64, "--gang 'none' is not known")
+    refused([*some, "--leave", "9", "--", "a"], 64, "--leave must be from 10 s")
+    refused(["--kind", "etjob", "--image", "i", "--", "a"], 64, "--run-as-root")
     refused([*some, "--name", "x" * 60, "--", "a"], 64, "too long")
     refused([*some, "--", b"\xff"], 64, "is not UTF-8")
     run = subprocess.run([DSLAUNCH, "k8s", "manifst"], capture_output=True, text=True)

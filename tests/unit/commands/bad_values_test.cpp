@@ -51,6 +51,8 @@ Values nonsense_for(std::string_view argument) {
       {"all", {"some"}},
       {"KIND", {"pod", "Indexed"}},
       {"IMAGE", {"a b", "-a", "a;b"}},
+      {"AMOUNT", {"0", "x", "1GB", "1.2.3", "-1", "1e"}},
+      {"WHO[=NAME]", {"none", "some", "=x", "Kueue=a"}},
       {"NAME:PATH", {"data", "data:", "data:data", "Da:/x", ":/x"}},
       {"NAME=VALUE", {"A", "=1", "1A=1", "A-B=1"}},
       {"RESOURCE", {"gpu", "a/b/c", "/gpu", "a b/c"}},

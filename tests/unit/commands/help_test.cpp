@@ -1,6 +1,4 @@
 // Tests of the help: it lists exactly the options and subcommands that exist.
-#include "launcher/cli/command.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "launcher/cli/command.h"
 #include "launcher/cli/options.h"
 #include "launcher/commands/commands.h"
 

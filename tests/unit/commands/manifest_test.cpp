@@ -19,6 +19,7 @@ ManifestRequest small_request(ManifestKind kind) {
   request.nodes = 4;
   request.slots = 8;
   request.command = {"train"};
+  request.as_root = kind == ManifestKind::etjob;
   return request;
 }
 
@@ -151,8 +152,18 @@ TEST_CASE("other values are checked too") {
   refused([](ManifestRequest& w) { w.space = "Kube"; }, "--namespace 'Kube'");
   refused([](ManifestRequest& w) { w.gpu = "gpu"; }, "--gpu 'gpu'");
   refused([](ManifestRequest& w) { w.gpu = "a/b/c"; }, "--gpu 'a/b/c'");
-  refused([](ManifestRequest& w) { w.memory = "64GB"; }, "--memory must be an amount of bytes");
-  refused([](ManifestRequest& w) { w.memory = "0"; }, "--memory must be an amount of bytes");
+  refused([](ManifestRequest& w) { w.memory = "64GB"; }, "--memory '64GB' is not a quantity");
+  refused([](ManifestRequest& w) { w.memory = "0"; }, "--memory '0' is not a quantity");
+  refused([](ManifestRequest& w) { w.cpu = "two"; }, "--cpu 'two' is not a quantity");
+  refused([](ManifestRequest& w) { w.kind = ManifestKind::etjob; }, "needs --run-as-root");
+  refused([](ManifestRequest& w) { w.kind = ManifestKind::trainjob, w.as_root = true; },
+          "does not apply to --kind trainjob");
+  refused([](ManifestRequest& w) { w.gang = Gang::kueue; }, "needs a queue");
+  refused([](ManifestRequest& w) { w.gang = Gang::kueue, w.gang_name = "A"; }, "--gang 'A'");
+  refused([](ManifestRequest& w) { w.kind = ManifestKind::mpijob, w.gang = Gang::volcano; },
+          "--gang volcano does not apply");
+  refused([](ManifestRequest& w) { w.kind = ManifestKind::volcano, w.gang = Gang::volcano; },
+          "--gang does not apply");
   refused([](ManifestRequest& w) { w.token_secret = "A"; }, "--token-secret 'A'");
   refused([](ManifestRequest& w) { w.claims = {{"data", "data"}}; }, "must be an absolute path");
   refused([](ManifestRequest& w) { w.claims = {{"da ta", "/data"}}; }, "--claim 'da ta'");
@@ -176,4 +187,98 @@ TEST_CASE("what is asked for is in the manifest") {
   request.kind = ManifestKind::mpijob;  // uses the operator's keys, so it needs no token
   CHECK_FALSE(has(manifest_text(request), "0123"));
   CHECK(has(manifest_text(request), "command: [dslaunch, \"-x\", A, "));
+}
+
+TEST_CASE("every quantity of Kubernetes is taken, and nothing else") {
+  for (const char* good : {"1", "250m", "0.5", ".5", "1.5Gi", "64Gi", "500M", "1e3", "2E6", "1E-1",
+                           "3E", "1Ei", "100n", "7u", "12k", "8Pi", "1."})
+    CHECK_NOTHROW(check_quantity("--cpu", good));
+  for (const char* bad : {"", "0", "0.0", "m", "-1", "1 ", "1mm", "1.2.3", "1GB", "1e", "1e+", "1K",
+                          "1Mib", "0x1", "e3"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(check_quantity("--cpu", bad), ds::Error);
+  }
+  ManifestRequest request = small_request(ManifestKind::indexed);
+  request.cpu = "250m";
+  CHECK(has(manifest_text(request), "cpu: \"250m\""));
+  request.cpu = "2";
+  CHECK(has(manifest_text(request), "cpu: 2\n"));
+}
+
+TEST_CASE("ranks have the time that pods have, less what the end of a pod takes") {
+  for (std::size_t kind = 0; kind < kManifestKinds.size(); ++kind) {
+    ManifestRequest request = small_request(static_cast<ManifestKind>(kind));
+    request.leave_seconds = 300;
+    CAPTURE(kManifestKinds[kind]);
+    const std::string text = manifest_text(request);
+    CHECK(has(text, "terminationGracePeriodSeconds: 300"));
+    CHECK((has(text, "--grace, \"295\"") || has(text, "- --grace\n") ||
+           has(text, "--shutdown-timeout=295")));
+    CHECK(has(text, "295"));
+  }
+}
+
+TEST_CASE("all pods are `restricted`, unless root is asked for") {
+  const auto count = [](const std::string& text, std::string_view part) {
+    int found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+    return found;
+  };
+  for (std::size_t kind = 0; kind < kManifestKinds.size(); ++kind) {
+    ManifestRequest request = small_request(static_cast<ManifestKind>(kind));
+    CAPTURE(kManifestKinds[kind]);
+    const std::string text = manifest_text(request);
+    const int pods = request.as_root ? 0 : count(text, "containers:");
+    for (const char* part : {"runAsNonRoot: true", "type: RuntimeDefault",
+                             "allowPrivilegeEscalation: false", "drop: [ALL]"})
+      CHECK_MESSAGE(count(text, part) == pods, part);
+    if (request.kind == ManifestKind::trainjob) continue;
+    request.as_root = true;
+    CHECK(count(manifest_text(request), "runAs") == 0);
+  }
+}
+
+TEST_CASE("launchers ask for resources, which a ResourceQuota wants, and for no GPU") {
+  for (const ManifestKind kind : {ManifestKind::mpijob, ManifestKind::etjob}) {
+    const std::string text = manifest_text(small_request(kind));
+    CHECK(has(text, "requests:"));
+    CHECK(has(text, "memory: \"1Gi\""));
+    CHECK(text.find("nvidia.com/gpu") == text.rfind("nvidia.com/gpu"));
+  }
+}
+
+TEST_CASE("everything of a job has its label, and what pods have read cannot be changed") {
+  for (std::size_t kind = 0; kind < kManifestKinds.size(); ++kind) {
+    ManifestRequest request = small_request(static_cast<ManifestKind>(kind));
+    request.new_token = "0123";
+    request.command.clear();
+    request.config = kPodConfig;
+    request.config_text = "a = 1\n";
+    CAPTURE(kManifestKinds[kind]);
+    const std::string text = manifest_text(request);
+    CHECK(has(text, "metadata:\n  name: gpt\n  labels:\n    dslaunch.io/job: gpt"));
+    const std::size_t map = text.find("kind: ConfigMap");
+    REQUIRE(map != text.npos);
+    CHECK(has(text.substr(map), "immutable: true"));
+    CHECK(has(text.substr(map), "dslaunch.io/job: gpt"));
+    CHECK(has(text, "kind: Secret") == has(text, "token: \"0123\""));
+  }
+}
+
+TEST_CASE("a gang is named in the way of its scheduler") {
+  ManifestRequest request = small_request(ManifestKind::indexed);
+  request.gang = Gang::kueue;
+  request.gang_name = "team-a";
+  CHECK(has(manifest_text(request), "kueue.x-k8s.io/queue-name: team-a"));
+  CHECK_FALSE(has(manifest_text(request), "kind: PodGroup"));
+  request.gang = Gang::volcano;
+  request.gang_name.clear();
+  for (const char* part : {"scheduling.volcano.sh/v1beta1", "minMember: 4",
+                           "schedulerName: volcano", "scheduling.k8s.io/group-name: gpt"})
+    CHECK_MESSAGE(has(manifest_text(request), part), part);
+  request.gang = Gang::coscheduling;
+  request.gang_name = "gang";
+  for (const char* part : {"scheduling.x-k8s.io/v1alpha1", "minMember: 4", "schedulerName: gang",
+                           "scheduling.x-k8s.io/pod-group: gpt"})
+    CHECK_MESSAGE(has(manifest_text(request), part), part);
 }

@@ -145,3 +145,11 @@ TEST_CASE("the hint is about the least advanced host") {
   state.on_missing(1, refused("10.0.0.4"), kStart);
   CHECK(state.hint().find("sshd") != std::string::npos);
 }
+
+TEST_CASE("in a cluster no host is looked up before its record can be there") {
+  WaitState state = waiting({"a", "b"}, {.first_look = kClusterFirstLook});
+  CHECK(state.take_due(kStart).empty());
+  CHECK(state.wake_at() == kStart + kClusterFirstLook);
+  CHECK(state.take_due(kStart + kClusterFirstLook - 1ms).empty());
+  CHECK(state.take_due(kStart + kClusterFirstLook).size() == 2);
+}

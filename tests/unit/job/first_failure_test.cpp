@@ -53,6 +53,41 @@ TEST_CASE("between nodes the clocks must be exact enough to tell") {
   CHECK(headline_after(unsure, 2) == "finish 1, rank 0, 1 after it");
 }
 
+TEST_CASE("in a training, a rank's own error counts before the ranks that lost that rank") {
+  const auto after_69 = [](const RankExited& own, bool trains) {
+    JobState job = started_job(2, 2, {.trains = trains});
+    job.on(ended(3, 69, 500us, 100us), kT0 + 1ms);
+    job.on(own, kT0 + 900ms);
+    for (const int rank : {1, 2}) job.on(exited(rank, 143), kT0 + 1s);
+    return headline_after(job, 2);
+  };
+  for (const int code : {1, 64, 65, 70, 93})
+    CHECK(after_69(exited(0, code), true) == fmt::format("finish {}, rank 0, 3 after it", code));
+  CHECK(after_69(signaled(0, SIGSEGV), true) == "finish 139, rank 0, 3 after it");
+  RankExited no_memory = signaled(0, SIGKILL);
+  no_memory.end.note = "out of memory";
+  CHECK(after_69(no_memory, true) == "finish 137, rank 0, 3 after it");
+  // These ended by the order to stop, or lost another rank as well.
+  for (const RankExited& order :
+       {exited(0, 143), exited(0, 69), signaled(0, SIGTERM), signaled(0, SIGKILL)})
+    CHECK(after_69(order, true) == "finish 69, rank 3, 3 after it");
+  // Other programs may mean something else by 69.
+  CHECK(after_69(exited(0, 65), false) == "finish 69, rank 3, 3 after it");
+}
+
+TEST_CASE("in a training, no restart follows a wrong configuration, whoever reports first") {
+  for (const int code : {64, 65}) {
+    JobState job = started_job(1, 2, {.max_restarts = 3, .trains = true});
+    CHECK(text_of(job.on(exited(1, code), kT0)) == "stop 0 10000");
+    JobState late = started_job(1, 2, {.max_restarts = 3, .trains = true});
+    CHECK(text_of(late.on(exited(1, 69), kT0)) == "say, stop 0 10000");
+    CHECK(text_of(late.on(exited(0, code), kT0)) == "say");
+    CHECK(text_of(late.on(AgentCleared{0}, kT0)) == "dismiss 0");
+    JobState other = started_job(1, 2, {.max_restarts = 3});
+    CHECK(text_of(other.on(exited(1, code), kT0)) == "say, stop 0 10000");
+  }
+}
+
 TEST_CASE("a rank that failed well before a lost node was last heard came first") {
   const auto lost_then = [](ds::Clock::duration failed_at) {
     JobState job = started_job(2, 2);

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-
 using namespace ds::launcher;
 using namespace std::chrono_literals;
 
@@ -55,11 +54,16 @@ TEST_CASE("hosts are the peers, in their order") {
 }
 
 TEST_CASE("a grace beyond that of pods brings advice") {
-  CHECK(!grace_advice(10s));
-  CHECK(!grace_advice(25s));
-  REQUIRE(grace_advice(25'001ms));
-  CHECK(grace_advice(60s)->find("terminationGracePeriodSeconds of the pods to at least 65") !=
-        std::string::npos);
+  CHECK(!grace_advice(10s, {}));
+  CHECK(!grace_advice(25s, {}));
+  REQUIRE(grace_advice(25'001ms, {}));
+  CHECK(grace_advice(60s, {})->find("after 30 s: set their terminationGracePeriodSeconds to at "
+                                    "least 65") != std::string::npos);
+  // The manifest says what it gave the pods.
+  CHECK(!grace_advice(115s, "120"));
+  CHECK(grace_advice(116s, "120")->find("after 120 s") != std::string::npos);
+  CHECK(grace_advice(10s, "12"));
+  CHECK(!grace_advice(25s, "soon"));
 }
 
 TEST_CASE("all pods are told to end at once: one request") {

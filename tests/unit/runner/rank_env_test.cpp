@@ -82,6 +82,10 @@ TEST_CASE("a full environment is read") {
   CHECK(rendezvous.master_port == 29500);
   CHECK(rendezvous.job_id == "j1");
   CHECK(rendezvous.job_key == key);
+  for (const char* blanks : {"\n", "\r\n", " \t"}) {  // of a Secret that was made from a file
+    variables["DSLAUNCH_JOB_KEY"] = key + blanks;
+    CHECK(parse(variables).rendezvous(std::chrono::seconds(7)).job_key == key);
+  }
   CHECK(rendezvous.epoch == 3);
   CHECK(rendezvous.timeout == std::chrono::seconds(7));
 }

@@ -19,6 +19,7 @@ PeerRequest read_request(const std::vector<std::string>& words) {
     if (words[i] == "--nnodes") request.nodes = parse_node_count("--nnodes", words[i + 1]);
     if (words[i] == "--peers") request.peers = words[i + 1];
     if (words[i] == "--node-rank") request.node_rank = std::stoi(words[i + 1]);
+    if (words[i] == "--launcher") request.only_launches = words[i + 1] == "yes";
     if (words[i] == "--root") request.root = words[i + 1];
   }
   return request;

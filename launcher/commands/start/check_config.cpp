@@ -1,0 +1,111 @@
+// Runs dsrunner, shows what it prints, and keeps the problem for the report of a pod.
+#include "launcher/commands/start/check_config.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "engine/base/contract.h"
+#include "engine/base/error.h"
+#include "engine/base/exit_status.h"
+#include "engine/base/split.h"
+#include "engine/base/unique_fd.h"
+#include "launcher/cli/forward_env.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kMaxCheckText = 4096;  // of which the problem is taken
+
+/// Returns the environment of rank 0. Any port works because no rank connects.
+std::vector<std::string> environment_of(const Placement& placement) {
+  const EnvList place = {
+      {contract::kRank, "0"},
+      {contract::kLocalRank, "0"},
+      {contract::kWorldSize, std::to_string(placement.shown_world())},
+      {contract::kLocalWorldSize, std::to_string(placement.nodes.front().ranks.size())},
+      {contract::kMasterAddr, "127.0.0.1"},
+      {contract::kMasterPort, "29500"}};
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : own_variables())
+    if (std::ranges::count(place, name, &EnvList::value_type::first) == 0)
+      environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : place) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Copies everything from `fd` to standard error and returns its beginning.
+std::string show_and_keep(int fd) {
+  std::string kept;
+  std::array<char, 4096> buffer{};
+  for (;;) {
+    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return kept;
+    kept.append(buffer.data(), std::min<std::size_t>(size, kMaxCheckText - kept.size()));
+    (void)!::write(STDERR_FILENO, buffer.data(), static_cast<std::size_t>(size));
+  }
+}
+
+/// Runs `words`. Its output goes to standard error, because standard output belongs to the ranks.
+ConfigCheck run_and_wait(std::vector<std::string> words, std::vector<std::string> environment,
+                         const std::string& folder) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("cannot make a pipe", errno);
+  const UniqueFd output(ends[0]);
+  UniqueFd input(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  for (const int stream : {1, 2}) ::posix_spawn_file_actions_adddup2(&actions, input.get(), stream);
+  if (::access(folder.c_str(), X_OK) == 0)
+    ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, words.front().c_str(), &actions, nullptr,
+                                  pointers(words).data(), pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw_errno("cannot run " + words.front(), error);
+  input.reset();
+  ConfigCheck check{.problem = check_problem(show_and_keep(output.get()))};
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw_errno("cannot wait for dsrunner", errno);
+  check.code = ExitStatus::from_wait_status(status).shell_code();
+  return check;
+}
+
+}  // namespace
+
+std::string check_problem(std::string_view text) {
+  constexpr std::string_view kName = "dsrunner: ";
+  constexpr std::string_view kHint = "  hint: ";
+  std::string problem;
+  for (std::string_view line : split(text, '\n')) {
+    const bool first = line.starts_with(kName);
+    if (first && problem.empty()) problem = line.substr(kName.size());
+    if (line.starts_with(kHint) && !problem.empty())
+      return problem + "; " + std::string(line.substr(kHint.size()));
+  }
+  return problem;
+}
+
+ConfigCheck check_config(const Program& program, const Placement& placement, bool here) {
+  std::vector<std::string> words = program.argv;
+  if (::access(words.front().c_str(), X_OK) != 0) return {};  // the nodes may have dsrunner
+  words.insert(words.begin() + 1, here ? "--check" : "--check=config");
+  return run_and_wait(std::move(words), environment_of(placement), program.working_directory);
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,26 @@
+// Checks a train.toml before any rank starts, so that a mistake in it reaches no node.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "launcher/hosts/placement.h"
+#include "launcher/job/job.h"
+
+namespace ds::launcher {
+
+struct ConfigCheck {
+  int code = 0;           // exit code of dsrunner
+  std::string problem{};  // as check_problem()
+};
+
+/// Runs `dsrunner --check` as rank 0 of the placement. `program`: dsrunner, train.toml, overrides.
+/// If that rank will not run `here`, only the configuration itself is checked: data and memory of
+/// the other machine are not known. The output goes to standard error. Without a dsrunner here
+/// nothing is checked.   Errors:  Error{system} if it cannot be started.
+ConfigCheck check_config(const Program& program, const Placement& placement, bool here);
+
+/// Returns one line, "MESSAGE; HINT", from what dsrunner printed. Pure.
+std::string check_problem(std::string_view text);
+
+}  // namespace ds::launcher

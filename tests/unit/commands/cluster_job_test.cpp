@@ -1,0 +1,146 @@
+// Tests of `dslaunch k8s run`: what kubectl printed is read, and decides what is done next.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "launcher/kubectl/follow_job.h"
+
+using namespace ds::launcher;
+using What = FollowStep::What;
+
+namespace {
+
+std::string pod(const char* name, int created, const char* index, const char* state) {
+  return fmt::format(
+      R"({{"metadata":{{"name":"{}","uid":"u-{}","creationTimestamp":"2026-01-01T00:00:{:02}Z",)"
+      R"("labels":{{"batch.kubernetes.io/job-completion-index":"{}"}}}},)"
+      R"("status":{{"containerStatuses":[{{"state":{{{}}}}}]}}}})",
+      name, name, created, index, state);
+}
+
+std::string list(const std::vector<std::string>& items) {
+  return fmt::format(R"({{"items":[{}]}})", fmt::join(items, ","));
+}
+
+constexpr const char* kRunning = R"("running":{"startedAt":"x"})";
+
+}  // namespace
+
+TEST_CASE("the root pod is the newest one of index 0, or the launcher") {
+  const std::string pods =
+      list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})"),
+            pod("gpt-1-b", 3, "1", kRunning), pod("gpt-0-c", 2, "0", kRunning)});
+  const auto root = root_pod(ManifestKind::indexed, pods);
+  REQUIRE(root);
+  CHECK(root->name == "gpt-0-c");
+  CHECK(root->started);
+  CHECK(!root->code);
+  const auto first = root_pod(ManifestKind::jobset,
+                              list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})")}));
+  CHECK(first->code == 143);
+  CHECK(root_pod(ManifestKind::mpijob, list({pod("gpt-worker-0", 1, "", kRunning),
+                                             pod("gpt-launcher-x", 1, "", kRunning)}))
+            ->name == "gpt-launcher-x");
+  CHECK(root_pod(ManifestKind::volcano,
+                 list({pod("gpt-node-1", 1, "", kRunning), pod("gpt-node-0", 1, "", kRunning)}))
+            ->name == "gpt-node-0");
+  for (const char* nothing :
+       {"", "{}", "[]", "null", R"({"items":[]})", R"({"items":[{}]})", "{\"items\":7"})
+    CHECK(!root_pod(ManifestKind::indexed, nothing));
+}
+
+TEST_CASE("a pod that has not started says why") {
+  const auto root =
+      root_pod(ManifestKind::indexed,
+               list({pod("gpt-0-a", 1, "0",
+                         R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")}));
+  CHECK(!root->started);
+  CHECK(root->waiting == "ImagePullBackOff: no such image");
+  const auto unplaced = root_pod(
+      ManifestKind::indexed,
+      R"({"items":[{"metadata":{"name":"p","labels":{"batch.kubernetes.io/job-completion-index":"0"}},)"
+      R"("status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",)"
+      R"("message":"0/1 nodes are available: 1 Insufficient cpu."}]}}]})");
+  CHECK(unplaced->waiting == "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
+}
+
+TEST_CASE("the end of each kind of object is read") {
+  const auto condition = [](const char* type, const char* status) {
+    return fmt::format(
+        R"({{"status":{{"conditions":[{{"type":"{}","status":"{}","reason":"R","message":"m"}}]}}}})",
+        type, status);
+  };
+  for (const char* good : {"Complete", "Completed", "Succeeded"})
+    CHECK(end_of(condition(good, "True"))->succeeded);
+  CHECK(!end_of(condition("Failed", "True"))->succeeded);
+  CHECK(end_of(condition("Failed", "True"))->reason == "R: m");
+  CHECK(!end_of(condition("Failed", "False")));
+  CHECK(!end_of(condition("Running", "True")));
+  CHECK(end_of(R"({"status":{"state":{"phase":"Completed"}}})")->succeeded);
+  CHECK(end_of(R"({"status":{"state":{"phase":"Aborted"}}})")->reason == "Aborted");
+  CHECK(!end_of(R"({"status":{"state":{"phase":"Running"}}})"));
+  CHECK(!end_of("what"));
+}
+
+TEST_CASE("warnings about the job and its parts count, the newest one") {
+  const char* events =
+      R"({"items":[{"involvedObject":{"name":"gpt"},"lastTimestamp":"2","reason":"FailedCreate","message":"exceeded quota"},)"
+      R"({"involvedObject":{"name":"gpt-0-x"},"lastTimestamp":"1","reason":"Old","message":"old"},)"
+      R"({"involvedObject":{"name":"gptx"},"lastTimestamp":"3","reason":"Other","message":"job"}]})";
+  CHECK(newest_warning("gpt", events) == "FailedCreate: exceeded quota");
+  CHECK(newest_warning("other", events).empty());
+}
+
+TEST_CASE("a job is waited for, shown and ended with the code of its root") {
+  FollowJob job("gpt", 600);
+  CHECK(job.next({}, 0).what == What::wait);
+  CHECK(job.next({.warning = "slow"}, 4).say.empty());
+  const FollowStep told = job.next({.warning = "FailedCreate: exceeded quota: x"}, 6);
+  CHECK(told.say.find("waiting for gpt: FailedCreate: exceeded quota: x\n  hint: ") == 0);
+  CHECK(job.next({.warning = "FailedCreate: exceeded quota: x"}, 7).say.empty());
+  RootPod root{.name = "gpt-0-a", .uid = "1", .started = true};
+  const FollowStep shown = job.next({.root = root}, 8);
+  CHECK(shown.what == What::follow);
+  CHECK(shown.pod == "gpt-0-a");
+  CHECK(job.next({.root = root}, 9).what == What::wait);
+  root.code = 143;
+  CHECK(job.next({.root = root}, 10).what == What::wait);
+  // Another pod takes its place.
+  CHECK(job.next({.root = RootPod{.name = "gpt-0-b", .uid = "2", .started = true}}, 11).pod ==
+        "gpt-0-b");
+  const FollowStep end =
+      job.next({.root = RootPod{.name = "gpt-0-b", .uid = "2", .started = true, .code = 9},
+                .end = ClusterEnd{.reason = "PodFailurePolicy: code 9"}},
+               700);
+  CHECK(end.what == What::finish);
+  CHECK(end.code == 9);
+  CHECK(end.say == "gpt has failed: PodFailurePolicy: code 9");
+}
+
+TEST_CASE("other ends: success, failure without a code, deletion, no start") {
+  const RootPod done{.name = "p", .uid = "1", .started = true, .code = 0};
+  FollowJob good("gpt", 600);
+  CHECK(good.next({.root = done, .end = ClusterEnd{.succeeded = true}}, 1).what == What::follow);
+  CHECK(good.next({.root = done, .end = ClusterEnd{.succeeded = true}}, 2).code == 0);
+  FollowJob odd("gpt", 600);
+  CHECK(odd.next({.end = ClusterEnd{.reason = "DeadlineExceeded"}}, 1).code == 1);
+  FollowJob deleted("gpt", 600);
+  CHECK(deleted.next({.is_there = false}, 1).code == 143);
+  FollowJob late("gpt", 10);
+  late.next({.warning = "ImagePullBackOff"}, 9);
+  const FollowStep over = late.next({.warning = "ImagePullBackOff"}, 10);
+  CHECK(over.code == 124);
+  CHECK(over.say.find("within 10 s: ImagePullBackOff") != std::string::npos);
+}
+
+TEST_CASE("what the API server says leads to advice") {
+  CHECK(advice_for("no matches for kind \"JobSet\" in version").find("--kind") !=
+        std::string::npos);
+  CHECK(advice_for("pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\"")
+            .find("--run-as-root") != std::string::npos);
+  CHECK(advice_for("failed quota: q: must specify limits.cpu").find("--cpu") != std::string::npos);
+  CHECK(advice_for("all is well").empty());
+  CHECK(
+      owner_patch(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"g","uid":"7"}})") ==
+      R"({"metadata":{"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"g","uid":"7"}]}})");
+  CHECK(owner_patch("").empty());
+}
