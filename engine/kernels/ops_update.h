@@ -31,10 +31,7 @@ struct OptimizerUpdate {
   ConstTensor grad;
   Tensor master{}, m, v{}, weights{}, low{};
   OptimizerType type = OptimizerType::adamw;
-  bool nesterov = false;  // for sgd
-  float grad_scale = 1, lr = 0, beta1 = 0.9F, beta2 = 0.999F, eps = 1e-8F, weight_decay = 0;
-  float bias_correction1 = 1, bias_correction2 = 1;  // 1 - beta^t, computed on rank 0
-  float momentum = 0;                                // for sgd
+  OptimizerNumbers numbers{};
   std::span<const std::int64_t> decay_cuts{};
 };
 

@@ -7,18 +7,7 @@
 namespace ds {
 
 /// Returns the coefficients of an update of parameters with weight decay.
-inline OptimizerRule rule_of(const OptimizerUpdate& a) {
-  return rule_of(a.type, {.grad_scale = a.grad_scale,
-                          .lr = a.lr,
-                          .beta1 = a.beta1,
-                          .beta2 = a.beta2,
-                          .eps = a.eps,
-                          .weight_decay = a.weight_decay,
-                          .bias_correction1 = a.bias_correction1,
-                          .bias_correction2 = a.bias_correction2,
-                          .momentum = a.momentum,
-                          .nesterov = a.nesterov});
-}
+inline OptimizerRule rule_of(const OptimizerUpdate& a) { return rule_of(a.type, a.numbers); }
 
 /// Asserts that the tensors of an update fit each other; a mismatch is a bug.
 inline void require_fit(const OptimizerUpdate& a, std::int64_t n) {

@@ -12,10 +12,7 @@ constexpr double kNormEpsilon = 1e-6;  // as PyTorch and DeepSpeed clip
 }  // namespace
 
 bool same_update(const UpdateNumbers& a, const UpdateNumbers& b) {
-  return a.skip == b.skip && a.grad_scale == b.grad_scale && a.lr == b.lr && a.beta1 == b.beta1 &&
-         a.beta2 == b.beta2 && a.momentum == b.momentum && a.eps == b.eps &&
-         a.weight_decay == b.weight_decay && a.bias_correction1 == b.bias_correction1 &&
-         a.bias_correction2 == b.bias_correction2;
+  return a.skip == b.skip && a.numbers == b.numbers;
 }
 
 bool is_non_finite(const GradientFacts& facts) {
@@ -52,15 +49,16 @@ UpdateNumbers UpdateControl::finish_step(const GradientFacts& facts,
   (skip ? skipped_ : updates_) += 1;
   return {.skip = skip,
           .grad_norm = norm,
-          .grad_scale = static_cast<float>(factor / whole),
-          .lr = static_cast<float>(rank0.lr),
-          .beta1 = static_cast<float>(now.beta1),
-          .beta2 = static_cast<float>(now.beta2),
-          .momentum = static_cast<float>(now.momentum),
-          .eps = static_cast<float>(config_.optimizer.eps),
-          .weight_decay = static_cast<float>(config_.optimizer.weight_decay),
-          .bias_correction1 = static_cast<float>(rank0.bias_correction1),
-          .bias_correction2 = static_cast<float>(rank0.bias_correction2)};
+          .numbers = {.grad_scale = static_cast<float>(factor / whole),
+                      .lr = static_cast<float>(rank0.lr),
+                      .beta1 = static_cast<float>(now.beta1),
+                      .beta2 = static_cast<float>(now.beta2),
+                      .eps = static_cast<float>(config_.optimizer.eps),
+                      .weight_decay = static_cast<float>(config_.optimizer.weight_decay),
+                      .bias_correction1 = static_cast<float>(rank0.bias_correction1),
+                      .bias_correction2 = static_cast<float>(rank0.bias_correction2),
+                      .momentum = static_cast<float>(now.momentum),
+                      .nesterov = config_.optimizer.nesterov}};
 }
 
 }  // namespace ds

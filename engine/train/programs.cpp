@@ -102,7 +102,6 @@ ShardSpec shard_spec(const TrainConfig& config, int rank, int world_size) {
           .state_tile =
               config.offload.optimizer.device == OffloadDevice::none ? INT64_MAX : tile_of(config),
           .update = {.type = config.optimizer.type,
-                     .nesterov = config.optimizer.nesterov,
                      .split_master = config.precision.master == MasterWeights::split16}};
 }
 

@@ -120,9 +120,7 @@ int main(int argc, char** argv) {
                               .m = m,
                               .v = v,
                               .weights = weights,
-                              .grad_scale = 0.01F,
-                              .lr = 1e-4F,
-                              .weight_decay = 0.1F};
+                              .numbers = {.grad_scale = 0.01F, .lr = 1e-4F, .weight_decay = 0.1F}};
   OptimizerUpdate by_tensor = whole;
   const std::vector<std::int64_t> cuts = cuts_of_small_tensors(n);
   by_tensor.decay_cuts = cuts;

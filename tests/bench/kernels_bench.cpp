@@ -147,11 +147,14 @@ void optimizer(Bench& bench) {
   const Tensor sums = bench.make(DType::f64, {leaves}), bad = bench.make(DType::i64, {leaves});
   bench.time("optimizer", "leaf squares", LeafSquares{.in = grad, .sums = sums, .non_finite = bad},
              0, 1);
-  bench.time(
-      "optimizer", fmt::format("AdamW, {:.0f} M", static_cast<double>(n) * 1e-6),
-      OptimizerUpdate{
-          .grad = grad, .master = master, .m = first, .v = second, .weights = weights, .lr = 1e-4F},
-      0, 1);
+  bench.time("optimizer", fmt::format("AdamW, {:.0f} M", static_cast<double>(n) * 1e-6),
+             OptimizerUpdate{.grad = grad,
+                             .master = master,
+                             .m = first,
+                             .v = second,
+                             .weights = weights,
+                             .numbers = {.lr = 1e-4F}},
+             0, 1);
 }
 
 Model model_of(const std::string& shape, DType act) {

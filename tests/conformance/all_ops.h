@@ -210,11 +210,11 @@ class AllOps {
                                .m = m.tensor(),
                                .v = v.tensor(),
                                .weights = weights.tensor(),
-                               .grad_scale = 0.7F,
-                               .lr = 1e-3F,
-                               .weight_decay = 0.1F,
-                               .bias_correction1 = 0.19F,
-                               .bias_correction2 = 0.002F});
+                               .numbers = {.grad_scale = 0.7F,
+                                           .lr = 1e-3F,
+                                           .weight_decay = 0.1F,
+                                           .bias_correction1 = 0.19F,
+                                           .bias_correction2 = 0.002F}});
     report("AdamW master", master);
     report("AdamW m", m);
     report("AdamW v", v);
@@ -227,7 +227,7 @@ class AllOps {
                                .weights = high.tensor(),
                                .low = low_half,
                                .type = OptimizerType::lion,
-                               .lr = 1e-3F});
+                               .numbers = {.lr = 1e-3F}});
     report("Lion m", m);
     report("Lion weights", high);
     report("Lion low halves", low);

@@ -190,7 +190,7 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                     .master = w.tensor(),
                                     .m = m.tensor(),
                                     .v = v.tensor(),
-                                    .lr = 1e-3F});
+                                    .numbers = {.lr = 1e-3F}});
   });
 }
 

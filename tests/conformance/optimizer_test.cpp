@@ -40,11 +40,11 @@ TEST_CASE("AdamW follows its definition") {
                              .m = m.tensor(),
                              .v = v.tensor(),
                              .weights = weights.tensor(),
-                             .grad_scale = 0.5F,
-                             .lr = 1e-2F,
-                             .weight_decay = 0.1F,
-                             .bias_correction1 = 0.271F,
-                             .bias_correction2 = 0.003F};
+                             .numbers = {.grad_scale = 0.5F,
+                                         .lr = 1e-2F,
+                                         .weight_decay = 0.1F,
+                                         .bias_correction1 = 0.271F,
+                                         .bias_correction2 = 0.003F}};
     bench.run(op);
     const Values w1 = master.values();
     double worst = 0;

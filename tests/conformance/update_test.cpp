@@ -30,13 +30,13 @@ OptimizerUpdate numbers_of(const Rule& rule) {
   return {.grad = {},
           .m = {},
           .type = rule.type,
-          .nesterov = rule.nesterov,
-          .grad_scale = 0.5F,
-          .lr = 1e-2F,
-          .weight_decay = 0.1F,
-          .bias_correction1 = 0.271F,
-          .bias_correction2 = 0.003F,
-          .momentum = 0.8F};
+          .numbers = {.grad_scale = 0.5F,
+                      .lr = 1e-2F,
+                      .weight_decay = 0.1F,
+                      .bias_correction1 = 0.271F,
+                      .bias_correction2 = 0.003F,
+                      .momentum = 0.8F,
+                      .nesterov = rule.nesterov}};
 }
 
 /// Returns cuts 1, 2 and 3 leaves apart in turn, from the first element on: more than one CUDA
@@ -133,7 +133,7 @@ TEST_CASE(
       if (act != DType::f16) op.decay_cuts = cuts;
       bench.run(op);
       OptimizerUpdate plain = op;
-      plain.weight_decay = 0;
+      plain.numbers.weight_decay = 0;
       for (std::int64_t i = 0; i < n; ++i) {
         const auto at = [&](Buffer& buffer) -> float& { return State::floats(buffer)[i]; };
         const auto passed = std::ranges::upper_bound(op.decay_cuts, i) - op.decay_cuts.begin();

@@ -222,15 +222,16 @@ class ModelUnderTest {
     const double clip = fixture_.header()["model"]["clip"].get<double>();
     const double beta1 = optimizer["beta1"].get<double>(), beta2 = optimizer["beta2"].get<double>();
     ++steps_;
-    context.update = {.grad_scale = static_cast<float>(std::min(1.0, clip / (norm + 1e-6)) /
-                                                       tokens / loss_scale_),
-                      .lr = static_cast<float>(lr),
-                      .beta1 = static_cast<float>(beta1),
-                      .beta2 = static_cast<float>(beta2),
-                      .eps = static_cast<float>(optimizer["eps"].get<double>()),
-                      .weight_decay = static_cast<float>(optimizer["weight_decay"].get<double>()),
-                      .bias_correction1 = static_cast<float>(1 - std::pow(beta1, steps_)),
-                      .bias_correction2 = static_cast<float>(1 - std::pow(beta2, steps_))};
+    context.update.numbers = {
+        .grad_scale =
+            static_cast<float>(std::min(1.0, clip / (norm + 1e-6)) / tokens / loss_scale_),
+        .lr = static_cast<float>(lr),
+        .beta1 = static_cast<float>(beta1),
+        .beta2 = static_cast<float>(beta2),
+        .eps = static_cast<float>(optimizer["eps"].get<double>()),
+        .weight_decay = static_cast<float>(optimizer["weight_decay"].get<double>()),
+        .bias_correction1 = static_cast<float>(1 - std::pow(beta1, steps_)),
+        .bias_correction2 = static_cast<float>(1 - std::pow(beta2, steps_))};
     return {.loss = loss / tokens, .norm = norm};
   }
 

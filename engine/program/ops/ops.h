@@ -36,7 +36,6 @@ struct DropoutAttrs {
 /// The optimizer.
 struct UpdateAttrs {
   OptimizerType type = OptimizerType::adamw;
-  bool nesterov = false;  // of sgd
   // "master" holds the lower halves (i16) of masters whose upper halves are the weights (bf16); the
   // weights are read too, as the last operand
   bool split_master = false;

@@ -70,22 +70,13 @@ BoundOp bind_update(const OpSite& at) {
                              .v = at.out(2),
                              .weights = at.out(3),
                              .low = is_split ? at.out(0) : Tensor{},
-                             .type = attrs.type,
-                             .nesterov = attrs.nesterov};
+                             .type = attrs.type};
   return [args, cuts = attrs.decay_cuts, &device = at.device, &kernels = at.kernels,
           &stream = at.stream](StepContext& context) {
     OptimizerUpdate now = args;
     const UpdateNumbers& u = context.update;
     if (u.skip) return keep_weights(now, device, kernels, stream);
-    now.grad_scale = u.grad_scale;
-    now.lr = u.lr;
-    now.beta1 = u.beta1;
-    now.beta2 = u.beta2;
-    now.eps = u.eps;
-    now.weight_decay = u.weight_decay;
-    now.bias_correction1 = u.bias_correction1;
-    now.bias_correction2 = u.bias_correction2;
-    now.momentum = u.momentum;
+    now.numbers = u.numbers;
     now.decay_cuts = cuts;
     kernels.run(now, stream);
   };
@@ -94,8 +85,7 @@ BoundOp bind_update(const OpSite& at) {
 std::string print_update(const Op& op) {
   const UpdateAttrs& attrs = as<ops::Update>(op).update;
   std::string text;
-  if (attrs.type != OptimizerType::adamw)
-    text = fmt::format(" {}{}", facts_of(attrs.type).name, attrs.nesterov ? " nesterov" : "");
+  if (attrs.type != OptimizerType::adamw) text = fmt::format(" {}", facts_of(attrs.type).name);
   if (attrs.split_master) text += " split";
   if (!attrs.decay_cuts.empty()) text += fmt::format(" decay={}", fmt::join(attrs.decay_cuts, ","));
   return text;

@@ -185,13 +185,13 @@ struct State {
     Update op{.grad = grad.view(),
               .m = m.tensor(),
               .type = type,
-              .nesterov = nesterov,
-              .grad_scale = 0.5F,
-              .lr = 1e-2F,
-              .weight_decay = 0.1F,
-              .bias_correction1 = 0.271F,
-              .bias_correction2 = 0.003F,
-              .momentum = 0.8F};
+              .numbers = {.grad_scale = 0.5F,
+                          .lr = 1e-2F,
+                          .weight_decay = 0.1F,
+                          .bias_correction1 = 0.271F,
+                          .bias_correction2 = 0.003F,
+                          .momentum = 0.8F,
+                          .nesterov = nesterov}};
     if (facts_of(type).two_moments) op.v = v.tensor();
     if (split) op.low = low.tensor();
     if (!split) op.master = master.tensor();

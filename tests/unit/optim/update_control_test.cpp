@@ -32,7 +32,7 @@ TEST_CASE("where the scale grows, the gradients are divided by the scale that ma
   for (const double used : {8.0, 8.0, 8.0, 16.0, 16.0, 32.0}) {
     CHECK(control.loss_scale() == used);
     const ds::UpdateNumbers now = finish(control, {.loss = 1, .norm = 3 * used * 5, .tokens = 5});
-    CHECK(now.grad_scale == static_cast<float>(1.0 / (used * 5)));
+    CHECK(now.numbers.grad_scale == static_cast<float>(1.0 / (used * 5)));
     CHECK(now.grad_norm == doctest::Approx(3.0).epsilon(1e-15));
   }
 }
@@ -41,9 +41,9 @@ TEST_CASE("clipping acts on the unscaled norm") {
   const ds::TrainConfig config = fp16_config("optimizer.clip=2");
   ds::UpdateControl control(config);
   const ds::UpdateNumbers large = finish(control, {.loss = 1, .norm = 4 * 8 * 10, .tokens = 10});
-  CHECK(large.grad_scale == static_cast<float>(2 / (4 + 1e-6) / 80));
+  CHECK(large.numbers.grad_scale == static_cast<float>(2 / (4 + 1e-6) / 80));
   const ds::UpdateNumbers small = finish(control, {.loss = 1, .norm = 1 * 8 * 10, .tokens = 10});
-  CHECK(small.grad_scale == static_cast<float>(1.0 / 80));
+  CHECK(small.numbers.grad_scale == static_cast<float>(1.0 / 80));
 }
 
 TEST_CASE("a step that is not finite is skipped: no schedule, no powers, half the scale") {
@@ -87,7 +87,7 @@ TEST_CASE("the cycle moves beta1 and its power") {
   const double beta1 = 0.9 - 0.1 * 0.75;
   CHECK(control.scheduled().bias_correction1 == doctest::Approx(1 - beta1 * beta1).epsilon(1e-14));
   const ds::UpdateNumbers now = finish(control, {.loss = 1, .norm = 1, .tokens = 1});
-  CHECK(now.beta1 == static_cast<float>(beta1));
-  CHECK(now.momentum == now.beta1);
-  CHECK(now.beta2 == 0.95F);
+  CHECK(now.numbers.beta1 == static_cast<float>(beta1));
+  CHECK(now.numbers.momentum == now.numbers.beta1);
+  CHECK(now.numbers.beta2 == 0.95F);
 }
