@@ -1,5 +1,5 @@
 // Tests of unscaling, clipping and skipping, step by step, with numbers computed by hand.
-#include "engine/optim/update_control.h"
+#include "engine/schedule/update_control.h"
 
 #include <cmath>
 #include <limits>
