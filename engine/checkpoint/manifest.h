@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/optim/loss_scale.h"
+#include "engine/schedule/loss_scale.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {

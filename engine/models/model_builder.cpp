@@ -18,14 +18,16 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
 }
 
 void ModelBuilder::add_inputs() {
+  MicroBatch batch;
   const auto input = [&](const char* name, DType dtype, std::int64_t elements) {
-    program_.inputs.push_back({name, 0, add(name, ValueKind::input, dtype, {elements})});
+    batch.inputs.push_back({name, add(name, ValueKind::input, dtype, {elements})});
   };
   input(input::kTokens, DType::i32, rows_);
   input(input::kTargets, DType::i32, rows_);
-  program_.micro_batches.push_back({.loss = add("loss", ValueKind::activation, DType::f64, {1}),
-                                    .count = add("count", ValueKind::activation, DType::i64, {1})});
+  batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
+  batch.count = add("count", ValueKind::activation, DType::i64, {1});
   if (shape_.dropout > 0) input(input::kSamples, DType::i64, batch_);
+  program_.micro_batches.push_back(std::move(batch));
 }
 
 ValueId ModelBuilder::add(std::string name, ValueKind kind, DType dtype, Shape shape) {

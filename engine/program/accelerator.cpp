@@ -35,8 +35,8 @@ Program for_accelerator(Program program) {
   const auto pin = [&](ValueId id) {
     if (id != kNoValue) program.values[static_cast<std::size_t>(id)].tier = Tier::pinned_host;
   };
-  for (const Input& input : program.inputs) pin(input.value);
   for (const MicroBatch& batch : program.micro_batches) {
+    for (const Input& input : batch.inputs) pin(input.value);
     pin(batch.loss);
     pin(batch.count);
   }

@@ -78,9 +78,9 @@ std::vector<Life> lives_of(const Program& program) {
     const bool is_input = program.values[i].kind == ValueKind::input;
     if (is_input && lives[i].used()) lives[i].first = 0;
   }
-  // The caller fills these in even if no op reads them.
-  for (const Input& input : program.inputs) use(input.value, 0);
   for (const MicroBatch& batch : program.micro_batches) {
+    // The caller fills these in even if no op reads them.
+    for (const Input& input : batch.inputs) use(input.value, 0);
     keep(batch.loss);
     keep(batch.count);
   }

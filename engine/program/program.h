@@ -121,18 +121,18 @@ struct ParamGroup {
 /// Tensors are aligned to it, shards are cut at multiples of it, the gradient norm sums by it.
 inline constexpr std::int64_t kLeaf = 1024;
 
+/// A value that the caller fills in before the program runs.
+struct Input {
+  std::string name;  // what it holds, such as input::kTokens
+  ValueId value = kNoValue;
+};
+
 /// A micro-batch that this rank runs in every step, in this order.
 struct MicroBatch {
   int virtual_rank = 0;
   int micro_step = 0;
   ValueId loss = kNoValue, count = kNoValue;  // (1) f64, (1) i64
-};
-
-/// A value that the caller fills in before the program runs.
-struct Input {
-  std::string name;  // what it holds, such as input::kTokens
-  int micro = 0;     // index into Program::micro_batches
-  ValueId value = kNoValue;
+  std::vector<Input> inputs{};
 };
 /// The inputs of the models so far.
 namespace input {
@@ -146,7 +146,6 @@ struct Program {
   std::vector<Op> ops;
   std::vector<ParamGroup> groups;
   std::vector<MicroBatch> micro_batches;
-  std::vector<Input> inputs;
   ValueId final_activation =
       kNoValue;              // forward programs: output of the last norm (rows, C), for sampling
   Kernels::Extents extents;  // the sizes that the kernels' scratch is made for
@@ -154,10 +153,10 @@ struct Program {
   [[nodiscard]] const Value& value(ValueId id) const {
     return values[static_cast<std::size_t>(id)];
   }
-  /// Returns the input with this name; kNoValue if the program has none.
+  /// Returns a micro-batch's input with this name; kNoValue if there is none.
   [[nodiscard]] ValueId input(std::string_view name, std::size_t micro = 0) const {
-    for (const Input& input : inputs)
-      if (input.name == name && input.micro == static_cast<int>(micro)) return input.value;
+    for (const Input& input : micro_batches.at(micro).inputs)
+      if (input.name == name) return input.value;
     return kNoValue;
   }
   ValueId add_value(Value value) {

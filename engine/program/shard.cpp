@@ -85,8 +85,8 @@ class Unroll {
                                            .micro_step = turn.micro_step,
                                            .loss = instance(batch.loss),
                                            .count = instance(batch.count)});
-    for (const Input& input : template_.inputs)
-      step_.program.inputs.push_back({input.name, micro_, instance(input.value)});
+    for (const Input& input : batch.inputs)
+      step_.program.micro_batches.back().inputs.push_back({input.name, instance(input.value)});
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
       emit(template_.ops[i], turn);
       const auto [first, last] = completions_.equal_range(i);

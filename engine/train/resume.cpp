@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/units.h"
@@ -35,6 +36,22 @@ const char* value_before(const std::string& name) {
   return name == "optimizer.no_decay" ? "[]" : "absent";
 }
 
+/// Returns the entries of a printed list, such as ["norms", "biases"].
+std::set<std::string> entries_of(const std::string& list) {
+  std::set<std::string> entries;
+  for (std::size_t at = list.find('"'); at != std::string::npos;) {
+    const std::size_t end = std::min(list.find('"', at + 1), list.size());
+    entries.insert(list.substr(at, end - at));
+    at = list.find('"', end + 1);
+  }
+  return entries;
+}
+
+/// Returns whether two printed values of a setting mean the same. no_decay is a set.
+bool is_same(const std::string& name, const std::string& a, const std::string& b) {
+  return name == "optimizer.no_decay" ? entries_of(a) == entries_of(b) : a == b;
+}
+
 std::int64_t number_of(const std::string& text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -62,7 +79,8 @@ std::vector<std::string> arithmetic_differences(const std::string& saved, const 
   for (const auto& [name, value] : values_of(now)) {
     const auto old = before.find(name);
     const std::string was = old == before.end() ? value_before(name) : old->second;
-    if (was != value) lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
+    if (!is_same(name, value, was))
+      lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
   }
   return lines;
 }

@@ -16,7 +16,7 @@
 #include "engine/data/sampler.h"
 #include "engine/execute/executor.h"
 #include "engine/monitor/sample_ledger.h"
-#include "engine/optim/update_control.h"
+#include "engine/schedule/update_control.h"
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"

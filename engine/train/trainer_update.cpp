@@ -18,9 +18,8 @@ void Trainer::guess_update() {
                    .step = step_,
                    .epoch = world_.spec().epoch,
                    .progress = context_.progress};
-  for (const Input& input : program_->inputs) {
-    if (input.name != input::kTargets) continue;
-    const Tensor targets = executor_->tensor(input.value);
+  for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
+    const Tensor targets = executor_->tensor(program_->input(input::kTargets, micro));
     const auto* const first = static_cast<const std::int32_t*>(targets.data);
     word.tokens += std::count_if(first, first + targets.elements(),
                                  [](std::int32_t target) { return target >= 0; });

@@ -27,6 +27,7 @@ std::vector<Violation> check_includes(const std::vector<SourceFile>& files);
 /// the file is for. backend-ifdef:  DS_WITH_... is for CMake; C++ chooses a backend by files.
 /// pragma-once:    every header has it. symbol-wrap: no CMake file lets the linker put one function
 /// in the place of another (its option --wrap), and no source defines such a function.
+/// pass-names-op:  passes (engine/program without ops/) name only ops of the step, none of a model.
 std::vector<Violation> check_text(const std::vector<SourceFile>& files);
 
 /// not-built: every .cpp and .cu file, and every script of tests/e2e, is named in the

@@ -1,5 +1,8 @@
 // Rules about the text of single files.
+#include <algorithm>
+#include <array>
 #include <regex>
+#include <string_view>
 
 #include "architecture/rules.h"
 
@@ -32,6 +35,31 @@ void check_patterns(const SourceFile& file, std::vector<Violation>& found) {
       const auto offset = static_cast<std::size_t>(match->position() + match->length() - 1);
       found.push_back({file.path, line_of(file.code, offset), pattern.rule, pattern.message});
     }
+  }
+}
+
+/// The ops that passes add or look for. They read the rows of all others
+/// (engine/program/ops/row.h).
+constexpr std::array<std::string_view, 9> kOpsOfSteps{
+    "Add", "AllGather", "Clear", "Control", "Copy", "Exchange", "Idle", "LeafSquares", "Update"};
+
+/// Passes are the files of engine/program itself.
+bool is_pass(const SourceFile& file) {
+  constexpr std::string_view kFolder = "engine/program/";
+  return file.path.starts_with(kFolder) &&
+         file.path.find('/', kFolder.size()) == std::string::npos && file.is_cpp();
+}
+
+void check_ops_of_passes(const SourceFile& file, std::vector<Violation>& found) {
+  static const std::regex form(R"(\bops::(\w+))");
+  for (std::sregex_iterator match(file.code.begin(), file.code.end(), form), end; match != end;
+       ++match) {
+    const std::string op = (*match)[1];
+    if (std::ranges::find(kOpsOfSteps, op) != kOpsOfSteps.end()) continue;
+    found.push_back(
+        {file.path, line_of(file.code, static_cast<std::size_t>(match->position(1))),
+         "pass-names-op",
+         "a pass names the model's op " + op + ": let its row say what the pass needs"});
   }
 }
 
@@ -88,6 +116,7 @@ std::vector<Violation> check_text(const std::vector<SourceFile>& files) {
     check_link_options(file, found);
     if (!file.is_cpp()) continue;
     check_patterns(file, found);
+    if (is_pass(file)) check_ops_of_passes(file, found);
     if (file.is_header() && file.code.find("#pragma once") == std::string::npos) {
       found.push_back({file.path, 1, "pragma-once", "a header without #pragma once"});
     }

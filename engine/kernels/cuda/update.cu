@@ -1,5 +1,5 @@
-// Optimizer updates in one pass: unscale, clip, update, cast. The arithmetic is in engine/optim, so
-// the bits equal the CPU's.
+// Optimizer updates in one pass: unscale, clip, update, cast. The arithmetic is in
+// engine/optimizers, so the bits equal the CPU's.
 #include <bit>
 
 #include "engine/device/cuda/launch.cuh"

@@ -7,8 +7,8 @@
 
 #include "engine/comm/collectives.h"
 #include "engine/device/device.h"
-#include "engine/optim/update_numbers.h"
 #include "engine/program/program.h"
+#include "engine/schedule/update_numbers.h"
 #include "engine/storage/tile_files.h"
 
 namespace ds {

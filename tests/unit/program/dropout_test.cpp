@@ -82,8 +82,8 @@ TEST_CASE("each micro-batch of a step has its own sample numbers") {
       shard(differentiate(training_program()), spec_of(0, 1, 2, 2, ShardSpec::Order::boundary));
   verify(step);
   std::set<ValueId> samples;
-  for (const Input& input : step.inputs)
-    if (input.name == input::kSamples) samples.insert(input.value);
+  for (std::size_t micro = 0; micro < step.micro_batches.size(); ++micro)
+    samples.insert(step.input(input::kSamples, micro));
   CHECK(samples.size() == 4);
   CHECK(!samples.contains(kNoValue));
   for (const Op& op : step.ops) {

@@ -29,7 +29,7 @@ MicroBatch add_batch(Program& program) {
   MicroBatch batch;
   for (const char* name : {input::kTokens, input::kTargets}) {
     const ValueId value = add_value(program, name, ValueKind::input, {4}, DType::i32);
-    program.inputs.push_back({name, 0, value});
+    batch.inputs.push_back({name, value});
   }
   batch.loss = add_value(program, "loss", ValueKind::activation, {1}, DType::f64);
   batch.count = add_value(program, "count", ValueKind::activation, {1}, DType::i64);

@@ -31,8 +31,8 @@ class RandomModel {
     return program_.add_value(
         {.name = std::move(name), .kind = kind, .dtype = dtype, .shape = shape, .micro = 0});
   }
-  void add_input(const char* name, std::int64_t elements, DType dtype) {
-    program_.inputs.push_back({name, 0, add(name, ValueKind::input, {elements}, dtype)});
+  Input make_input(const char* name, std::int64_t elements, DType dtype) {
+    return {name, add(name, ValueKind::input, {elements}, dtype)};
   }
   ValueId activation(std::string name, Shape shape) {
     return add(std::move(name), ValueKind::activation, shape);
@@ -70,11 +70,11 @@ class RandomModel {
 
   void start() {
     MicroBatch batch;
-    add_input(input::kTokens, rows_, DType::i32);
-    add_input(input::kTargets, rows_, DType::i32);
+    batch.inputs.push_back(make_input(input::kTokens, rows_, DType::i32));
+    batch.inputs.push_back(make_input(input::kTargets, rows_, DType::i32));
     batch.loss = add("loss", ValueKind::activation, {1}, DType::f64);
     batch.count = add("count", ValueKind::activation, {1}, DType::i64);
-    add_input(input::kSamples, micro_, DType::i64);
+    batch.inputs.push_back(make_input(input::kSamples, micro_, DType::i64));
     program_.micro_batches = {batch};
     open_group("embed");
     wte_ = parameter("wte", {32, width_});

@@ -51,6 +51,17 @@ TEST_CASE("values with an equals sign, and names that only one side has") {
   CHECK(ds::arithmetic_differences("", "").empty());
 }
 
+TEST_CASE("no_decay is a set: order and repetitions make no difference") {
+  ds::TrainConfig saved, now;
+  saved.optimizer.no_decay = {"norms", "biases", "*.c_proj.weight"};
+  now.optimizer.no_decay = {"biases", "*.c_proj.weight", "norms", "biases"};
+  CHECK(ds::arithmetic_differences(list_of(saved), list_of(now)).empty());
+  now.optimizer.no_decay = {"biases", "norms"};
+  CHECK(ds::arithmetic_differences(list_of(saved), list_of(now)) ==
+        std::vector<std::string>{"optimizer.no_decay: [\"biases\", \"norms\"], was [\"norms\", "
+                                 "\"biases\", \"*.c_proj.weight\"]"});
+}
+
 TEST_CASE("a run saved before no_decay existed decayed every tensor") {
   const std::string old = "optimizer.lr = 0.001\n";
   CHECK(ds::arithmetic_differences(old, old + "optimizer.no_decay = [\"norms\", \"biases\"]\n") ==

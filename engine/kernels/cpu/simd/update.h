@@ -1,5 +1,5 @@
 // Optimizer updates in one pass over a range of parameters: unscale, clip, update, cast. The
-// arithmetic is in engine/optim.
+// arithmetic is in engine/optimizers.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"

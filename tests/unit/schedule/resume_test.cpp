@@ -4,7 +4,7 @@
 #include <random>
 
 #include "engine/base/error.h"
-#include "engine/optim/update_control.h"
+#include "engine/schedule/update_control.h"
 #include "trace_file.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "engine/base/error.h"
-#include "engine/optim/schedule.h"
+#include "engine/schedule/schedule.h"
 
 namespace ds {
 namespace {

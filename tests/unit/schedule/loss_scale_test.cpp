@@ -1,5 +1,5 @@
 // Tests of the loss scale against traces of its definition and a table made by hand.
-#include "engine/optim/loss_scale.h"
+#include "engine/schedule/loss_scale.h"
 
 #include "engine/base/error.h"
 #include "trace_file.h"

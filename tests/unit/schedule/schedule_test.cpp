@@ -1,5 +1,5 @@
 // Tests of learning rates against values computed by hand.
-#include "engine/optim/schedule.h"
+#include "engine/schedule/schedule.h"
 
 #include <doctest/doctest.h>
 

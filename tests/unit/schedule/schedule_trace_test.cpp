@@ -1,5 +1,5 @@
 // Tests of DeepSpeed's schedules and wsd at every step of the traces of their definitions.
-#include "engine/optim/schedule.h"
+#include "engine/schedule/schedule.h"
 #include "trace_file.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // UpdateControl: the numbers of one step, in double until the kernels take them.
-#include "engine/optim/update_control.h"
+#include "engine/schedule/update_control.h"
 
 #include <algorithm>
 #include <cmath>

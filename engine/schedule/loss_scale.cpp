@@ -1,5 +1,5 @@
 // Loss scale: halving, hysteresis and growth.
-#include "engine/optim/loss_scale.h"
+#include "engine/schedule/loss_scale.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "engine/config/train_config.h"
-#include "engine/optim/loss_scale.h"
-#include "engine/optim/schedule.h"
-#include "engine/optim/update_numbers.h"
+#include "engine/schedule/loss_scale.h"
+#include "engine/schedule/schedule.h"
+#include "engine/schedule/update_numbers.h"
 
 namespace ds {
 

@@ -1,5 +1,5 @@
 // learning_rate(): warm-up, then constant, linear, cosine, or a stable part with a tail.
-#include "engine/optim/schedule.h"
+#include "engine/schedule/schedule.h"
 
 #include <cmath>
 #include <numbers>
