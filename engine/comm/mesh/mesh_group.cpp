@@ -20,6 +20,7 @@ namespace {
 // Up to this size every member sends its value straight to every other, so that an error names the
 // rank that is at fault. Larger groups use a tree, because the number of messages counts.
 constexpr int kStraightUpTo = 8;
+constexpr std::size_t kLongestValue = std::size_t{1} << 20;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9e37'79b9'7f4a'7c15U + (hash >> 29);
@@ -99,36 +100,42 @@ void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
 
 void MeshGroup::combine(std::span<std::byte> value, Join join, Deadline deadline) {
   Operation operation(*this, "combine", deadline, value.size());
-  go_up_and_down(operation, value, join);
+  size() <= kStraightUpTo ? exchange(operation, value, join) : climb(operation, value, join);
 }
 
 void MeshGroup::barrier(Deadline deadline) {
   Operation operation(*this, "barrier", deadline);
   std::byte mark{};
-  go_up_and_down(operation, {&mark, 1}, [](auto, auto) {});
+  const auto join = [](auto, auto) {};
+  size() <= kStraightUpTo ? exchange(operation, {&mark, 1}, join)
+                          : climb(operation, {&mark, 1}, join);
 }
 
-void MeshGroup::go_up_and_down(Operation& operation, std::span<std::byte> value, Join join) {
-  const bool is_straight = size() <= kStraightUpTo;
-  values_.resize(std::max(values_.size(), value.size() * (is_straight ? spec_.ranks.size() : 1)));
+// Every member sends its value to all others and joins all values.
+void MeshGroup::exchange(Operation& operation, std::span<std::byte> value, Join join) {
+  DS_ASSERT(value.size() <= kLongestValue, "short values are combined");
+  values_.resize(std::max(values_.size(), value.size() * spec_.ranks.size()));
   const auto value_of = [&](int rank) {
     return std::span(values_).subspan(static_cast<std::size_t>(rank) * value.size(), value.size());
   };
-  if (is_straight) {
-    std::ranges::copy(value, value_of(rank_).begin());
-    for (int step = 1; step < size(); ++step)
-      operation.receive(neighbor(-step), value_of(neighbor(-step)));
-    for (int step = 1; step < size(); ++step) operation.send(neighbor(step), value_of(rank_));
-    operation.finish();
-    std::ranges::copy(value_of(0), value.begin());
-    for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
-    return;
-  }
+  std::memcpy(value_of(rank_).data(), value.data(), value.size());
+  for (int step = 1; step < size(); ++step)
+    operation.receive(neighbor(-step), value_of(neighbor(-step)));
+  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), value_of(rank_));
+  operation.finish();
+  std::memcpy(value.data(), value_of(0).data(), value.size());
+  for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
+}
+
+// Values go up the tree to the first rank, and the result comes down.
+void MeshGroup::climb(Operation& operation, std::span<std::byte> value, Join join) {
+  values_.resize(std::max(values_.size(), value.size()));
+  const std::span<std::byte> other = std::span(values_).first(value.size());
   const int width = width_at(rank_, size());
   for (int child = 1; child < width && rank_ + child < size(); child *= 2) {
-    operation.receive(rank_ + child, value_of(0));
+    operation.receive(rank_ + child, other);
     operation.finish_newest();
-    join(value, value_of(0));
+    join(value, other);
   }
   if (rank_ != 0) {
     operation.send(parent_of(rank_), value);

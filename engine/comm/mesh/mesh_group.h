@@ -52,7 +52,8 @@ class MeshGroup final : public Group {
 
  private:
   class Operation;
-  void go_up_and_down(Operation& operation, std::span<std::byte> value, Join join);
+  void exchange(Operation& operation, std::span<std::byte> value, Join join);
+  void climb(Operation& operation, std::span<std::byte> value, Join join);
   /// Makes the current and every later operation fail, unless there was a reason before. Any
   /// thread.
   void stop(const std::string& why);
