@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 plugin=$DS_TESTS/libdsengine_cuda_emulated.so
 nccl=$DS_TESTS/cuda_emulation/libnccl.so.2
-cublaslt=$DS_TESTS/cuda_libraries/libcublasLt.so.13
+cublaslt=$DS_TESTS/cuda_libraries
 for file in "$plugin" "$nccl" "$cublaslt"; do
   [ -e "$file" ] || { echo "skipped: no $file in this build"; exit 77; }
 done
