@@ -65,9 +65,10 @@ class Group {
   virtual void all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) = 0;
   /// Receives piece i from rank i; this rank's own piece must be filled in before the call.
   virtual void all_gather(ReceivePieces pieces, Deadline deadline) = 0;
-  /// Combines the members' values, which are equally long, in the order of the ranks, and gives the
-  /// result to all. `join` adds the right value to the left one; it must be associative, because
-  /// the grouping depends on the number of ranks. The memory is the host's, also on an accelerator.
+  /// Combines the members' values, which are equally long (1 MiB at most), in the order of the
+  /// ranks, and gives the result to all. `join` adds the right value to the left one; it must be
+  /// associative, because the grouping depends on the number of ranks. The memory is the host's,
+  /// also on an accelerator.
   using Join = FunctionRef<void(std::span<std::byte> left, std::span<const std::byte> right)>;
   virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) {
     std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
