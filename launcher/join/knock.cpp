@@ -1,3 +1,4 @@
+// Knocks: connections that say only where they come from.
 #include "launcher/join/knock.h"
 
 #include <utility>
@@ -39,11 +40,11 @@ KnockListener::KnockListener(asio::io_context& io, const std::string& address, s
 
 void KnockListener::listen() {
   acceptor_.async_accept([this](const asio::error_code& error, const asio::ip::tcp::socket& from) {
-    if (error == asio::error::operation_aborted) return;
+    if (error) return;  // such as no descriptors left: knocks are only hints
     asio::error_code gone;
-    const auto sender = error ? asio::ip::tcp::endpoint() : from.remote_endpoint(gone);
+    const asio::ip::tcp::endpoint sender = from.remote_endpoint(gone);
     listen();
-    if (!error && !gone) heard_(address_text(sender));
+    if (!gone) heard_(address_text(sender));
   });
 }
 
