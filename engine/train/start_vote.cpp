@@ -1,3 +1,4 @@
+// StartVote: an error of one rank at the start becomes the verdict of all.
 #include "engine/train/start_vote.h"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// dslaunch k8s run and delete: kubectl as a child, signals, the job's exit code.
 #include "launcher/commands/k8s_jobs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads what kubectl prints of pods, jobs and events.
 #include "launcher/kubectl/cluster_news.h"
 
 #include <fmt/format.h>

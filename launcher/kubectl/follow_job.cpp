@@ -1,3 +1,4 @@
+// What to tell of a job that is followed, and how it ends. Pure.
 #include "launcher/kubectl/follow_job.h"
 
 #include <fmt/format.h>
