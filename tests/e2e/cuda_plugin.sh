@@ -52,7 +52,7 @@ for name in libdsengine_cuda.so libdsengine_cuda12.so; do cp "$emulated" "both/$
 # chosen DRIVER VERSION PLUGIN: with a driver that supports CUDA up to that version.
 chosen() {
   rc=0
-  LD_LIBRARY_PATH=$DS_TESTS/cuda_emulation/driver DS_FAKE_DRIVER=$1 both/dsrunner --devices >out 2>err </dev/null || rc=$?
+  LD_LIBRARY_PATH=$DS_TESTS/cuda_emulation/driver DS_FAKE_DRIVER_VERSION=$1 both/dsrunner --devices >out 2>err </dev/null || rc=$?
   expect 0 "a driver for CUDA $2"
   says "/both/$3 (the driver supports CUDA $2)"
 }
@@ -107,4 +107,13 @@ expect 0 "auto without a GPU"
 runner --check tiny.toml device.backend=cuda
 expect 65 "cuda without a GPU"
 says "no CUDA device: no NVIDIA driver is installed"
+# A driver of CUDA 12 suffices for the plugin for CUDA 12 only.
+LD_LIBRARY_PATH=$DS_TESTS/cuda_emulation/driver DS_FAKE_DRIVER_VERSION=12040 runner --devices
+expect 0 "devices with a driver for CUDA 12.4"
+says "plugin: $plugin (the driver supports CUDA 12.4)"
+if [ $cuda = 13 ]; then
+  says "the NVIDIA driver is too old: it supports CUDA 12.4, but this program needs 13.0"
+else
+  says "no CUDA device: CUDA driver is a stub library"
+fi
 echo "the plugin opens, and says what is missing"

@@ -9,13 +9,12 @@ find_programs() {
     bin=${DS_BIN:-$root/build/release/bin} tests=${DS_TESTS:-$root/build/release/tests}
   fi
   [ -x "$bin/dsrunner" ] || die "no $bin/dsrunner: build it first (scripts/build.sh), or unpack a bundle"
-  # Only in a bundle are the test programs beside the backend and find it.
-  local plugin
-  for plugin in "$bin"/libdsengine_cuda{,12}.so; do
-    if [ -z "${DSLAUNCH_CUDA_PLUGIN:-}" ] && [ "$tests" != "$bin" ] && [ -e "$plugin" ]; then
-      export DSLAUNCH_CUDA_PLUGIN=$plugin
-    fi
-  done
+  # In a build, the test programs do not find the backend, which is beside dsrunner. They get the one that dsrunner chooses.
+  if [ -z "${DSLAUNCH_CUDA_PLUGIN:-}" ] && [ "$tests" != "$bin" ]; then
+    local plugin
+    plugin=$("$bin/dsrunner" --devices 2>/dev/null | sed -n 's/^plugin: \(.*\) (.*)$/\1/p')
+    [ -z "$plugin" ] || export DSLAUNCH_CUDA_PLUGIN=$plugin
+  fi
   library_path=''
   [ -d "$root/lib" ] || return 0
   library_path=$root/lib

@@ -46,9 +46,9 @@ DS_SUCCEEDS(cuTensorMapEncodeIm2col)
 DS_GIVES_ONE(cuKernelGetAttribute)
 DS_GIVES_ONE(cuFuncGetAttribute)
 DS_GIVES_ONE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-/// The newest CUDA that the driver supports, from DS_FAKE_DRIVER.
+/// The newest CUDA that the driver supports, from DS_FAKE_DRIVER_VERSION.
 extern "C" int cuDriverGetVersion(int* version) {
-  const char* const given = std::getenv("DS_FAKE_DRIVER");
+  const char* const given = std::getenv("DS_FAKE_DRIVER_VERSION");
   *version = given != nullptr ? std::atoi(given) : 13000;
   return kSuccess;
 }
