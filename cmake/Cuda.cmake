@@ -64,12 +64,13 @@ if(DS_CUDA_FOUND AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
 endif()
 
 # Code that nvcc generates from a kernel causes -Wconversion and -Wshadow warnings of the host compiler, so .cu files get fewer warnings.
+# FMT_USE_CONSTEXPR: fmt 9 does not notice that nvcc knows constexpr, and then its consteval functions do not compile.
 function(ds_cuda_options target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/engine/device/cuda/ptx)
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(${target} PRIVATE ds::fmt ds::warnings)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr -Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-unused-parameter>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1 -Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-unused-parameter>)
   if(DS_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()

@@ -1,4 +1,4 @@
-// Act: types of activations for .cu files, which cannot compile engine/tensor/tensor.h.
+// Act: the types of activations that kernels are compiled for.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,23 @@
 // Dropout of activations, with the bits of the CPU (engine/kernels/cpu/dropout.cpp).
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/dropout.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
+#include "engine/tensor/philox.h"
 
 namespace ds::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr std::int64_t kMostOfGrid = 65535;  // limit of a grid's second axis
+
+/// Numbers of a dropout that are the same for all elements.
+struct DropoutNumbers {
+  std::uint32_t key0 = 0, key1 = 0;
+  float threshold = 0;  // rate * 2^24
+  float scale = 1;      // 1 / (1 - rate)
+};
 
 /// Processes elements first + 16 * j + i of a sample, j < 4, i < kCount, which kCount counters
 /// decide.
@@ -72,18 +82,34 @@ cudaError_t dropout(const Launch& l, const DropoutNumbers& numbers, const std::i
 
 }  // namespace
 
-cudaError_t launch_dropout(const Launch& l, Act act, const DropoutNumbers& numbers,
-                           const std::int64_t* samples, std::int64_t sample_count,
-                           std::int64_t elements_a_sample, const void* in, void* out) {
-  return with_act(act, [&](auto type) {
+template <>
+void run(Context& c, const Dropout& a, cudaStream_t stream) {
+  const std::int64_t n = a.in.elements(), samples = a.draw.samples.elements();
+  DS_ASSERT(samples > 0 && samples <= kMostOfGrid && n % samples == 0 && a.out.elements() == n);
+  DS_ASSERT(a.draw.samples.dtype == DType::i64 && a.draw.rate > 0 && a.draw.rate <= 1);
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+  // Same key as cpu::dropout_key().
+  const auto words =
+      philox({low(a.draw.key), high(a.draw.key), low(a.draw.step), high(a.draw.step)},
+             {low(a.draw.seed), high(a.draw.seed)});
+  const DropoutNumbers numbers{.key0 = words[0],
+                               .key1 = words[1],
+                               .threshold = a.draw.rate * 0x1p24F,
+                               .scale = 1.0F / (1.0F - a.draw.rate)};
+  const auto* sample_numbers = static_cast<const std::int64_t*>(a.draw.samples.data);
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
     constexpr int kCount = kPackOf<T>;
-    const auto* from = static_cast<const T*>(in);
-    auto* to = static_cast<T*>(out);
-    const bool wide = all_aligned(from, to) && elements_a_sample % kCount == 0;
-    return wide ? dropout<T, kCount>(l, numbers, samples, sample_count, elements_a_sample, from, to)
-                : dropout<T, 1>(l, numbers, samples, sample_count, elements_a_sample, from, to);
-  });
+    const Launch l = launch_on(c, stream);
+    const auto* from = static_cast<const T*>(a.in.data);
+    auto* to = static_cast<T*>(a.out.data);
+    const std::int64_t each = n / samples;
+    const bool wide = all_aligned(from, to) && each % kCount == 0;
+    return wide ? dropout<T, kCount>(l, numbers, sample_numbers, samples, each, from, to)
+                : dropout<T, 1>(l, numbers, sample_numbers, samples, each, from, to);
+  };
+  check(with_act(act_of(a.in.dtype), of_type), "Dropout");
 }
 
 }  // namespace ds::cuda

@@ -1,8 +1,9 @@
 // Elementwise kernels out[i] = f(a[i], b[i]): sums, GELU and its gradient, casts.
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/gelu.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
 namespace {
@@ -11,13 +12,13 @@ constexpr int kThreads = 256;
 constexpr int kWaves = 8;   // blocks per multiprocessor: all of its threads
 constexpr int kAtOnce = 2;  // accesses in flight per thread and operand
 
-struct Sum {
+struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
-struct Gelu {
+struct GeluOf {
   __device__ float operator()(float a, float) const { return gelu(a); }
 };
-struct GeluGradient {
+struct GeluSlope {
   __device__ float operator()(float pre, float dout) const { return dout * gelu_slope(pre); }
 };
 struct Same {
@@ -71,39 +72,59 @@ cudaError_t map(const Launch& l, const void* a, const void* b, void* out, std::i
                 second, to, n, packs, f);
 }
 
-}  // namespace
-
-cudaError_t launch_map(const Launch& l, Map which, Act act, const void* a, const void* b, void* out,
-                       std::int64_t n) {
-  return with_act(act, [&](auto type) {
+/// Computes out[i] = f(a[i], b[i]) for any type of activations. `b` may be the empty tensor.
+template <class F>
+void map(const Context& c, const ConstTensor& a, const ConstTensor& b, const Tensor& out, F f,
+         cudaStream_t stream, const char* name) {
+  DS_ASSERT(out.dtype == a.dtype && out.elements() == a.elements());
+  DS_ASSERT(!b || (b.dtype == a.dtype && b.elements() == a.elements()));
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    switch (which) {
-      case Map::add:
-        return map<T, T, true>(l, a, b, out, n, Sum{});
-      case Map::gelu:
-        return map<T, T, false>(l, a, nullptr, out, n, Gelu{});
-      case Map::gelu_backward:
-        return map<T, T, true>(l, a, b, out, n, GeluGradient{});
-    }
-    return cudaErrorInvalidValue;
-  });
+    const Launch l = launch_on(c, stream);
+    return b ? map<T, T, true>(l, a.data, b.data, out.data, a.elements(), f)
+             : map<T, T, false>(l, a.data, nullptr, out.data, a.elements(), f);
+  };
+  check(with_act(act_of(a.dtype), of_type), name);
 }
 
-cudaError_t launch_cast(const Launch& l, Act from, Act to, const void* in, void* out,
-                        std::int64_t n) {
-  if (from == Act::f32 && to == Act::bf16) {
-    return map<float, Bf16, false>(l, in, nullptr, out, n, Same{});
+template <class From, class To>
+cudaError_t convert(const Launch& l, const Cast& a) {
+  return map<From, To, false>(l, a.in.data, nullptr, a.out.data, a.in.elements(), Same{});
+}
+
+}  // namespace
+
+template <>
+void run(Context& c, const Add& a, cudaStream_t stream) {
+  map(c, a.a, a.b, a.out, Plus{}, stream, "Add");
+}
+
+template <>
+void run(Context& c, const Gelu& a, cudaStream_t stream) {
+  map(c, a.in, {}, a.out, GeluOf{}, stream, "Gelu");
+}
+
+template <>
+void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
+  map(c, a.pre, a.dout, a.din, GeluSlope{}, stream, "GeluBackward");
+}
+
+template <>
+void run(Context& c, const Cast& a, cudaStream_t stream) {
+  DS_ASSERT(a.out.elements() == a.in.elements());
+  if (a.in.dtype == a.out.dtype) {
+    check(cudaMemcpyAsync(a.out.data, a.in.data, static_cast<std::size_t>(a.in.bytes()),
+                          cudaMemcpyDefault, stream),
+          "Cast");
+    return;
   }
-  if (from == Act::f32 && to == Act::f16) {
-    return map<float, F16, false>(l, in, nullptr, out, n, Same{});
-  }
-  if (from == Act::bf16 && to == Act::f32) {
-    return map<Bf16, float, false>(l, in, nullptr, out, n, Same{});
-  }
-  if (from == Act::f16 && to == Act::f32) {
-    return map<F16, float, false>(l, in, nullptr, out, n, Same{});
-  }
-  return cudaErrorInvalidValue;
+  DS_ASSERT(a.in.dtype == DType::f32 || a.out.dtype == DType::f32);
+  const Launch l = launch_on(c, stream);
+  const bool widens = a.out.dtype == DType::f32;
+  const bool is_bf16 = (widens ? a.in.dtype : a.out.dtype) == DType::bf16;
+  check(widens ? (is_bf16 ? convert<Bf16, float>(l, a) : convert<F16, float>(l, a))
+               : (is_bf16 ? convert<float, Bf16>(l, a) : convert<float, F16>(l, a)),
+        "Cast");
 }
 
 }  // namespace ds::cuda

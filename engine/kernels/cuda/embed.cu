@@ -1,7 +1,8 @@
 // Embedding: adds the rows of tokens and positions.
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
 namespace {
@@ -39,26 +40,24 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class T, int kCount>
-cudaError_t embed(const Launch& l, const std::int32_t* tokens, const void* wte, const void* wpe,
-                  void* out, std::int64_t rows, std::int64_t time, std::int64_t width) {
-  return launch(embed_kernel<T, kCount>,
-                {static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads}, l.stream, tokens,
-                static_cast<const T*>(wte), static_cast<const T*>(wpe), static_cast<T*>(out), rows,
-                time, width);
-}
-
 }  // namespace
 
-cudaError_t launch_embed(const Launch& l, Act act, const std::int32_t* tokens, const void* wte,
-                         const void* wpe, void* out, std::int64_t rows, std::int64_t time,
-                         std::int64_t width) {
-  return with_act(act, [&](auto type) {
+template <>
+void run(Context&, const Embed& a, cudaStream_t stream) {
+  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
+  DS_ASSERT(a.tokens.dtype == DType::i32 && a.out.elements() == rows * width);
+  DS_ASSERT(a.wte.dtype == a.out.dtype && (!a.wpe || a.wpe.dtype == a.out.dtype));
+  const std::int64_t time = a.wpe ? a.wpe.shape[0] : rows;
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    const bool wide = all_aligned(wte, wpe, out) && width % kPackOf<T> == 0;
-    return wide ? embed<T, kPackOf<T>>(l, tokens, wte, wpe, out, rows, time, width)
-                : embed<T, 1>(l, tokens, wte, wpe, out, rows, time, width);
-  });
+    const bool wide = all_aligned(a.wte.data, a.wpe.data, a.out.data) && width % kPackOf<T> == 0;
+    return launch(wide ? embed_kernel<T, kPackOf<T>> : embed_kernel<T, 1>,
+                  {static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads}, stream,
+                  static_cast<const std::int32_t*>(a.tokens.data),
+                  static_cast<const T*>(a.wte.data), static_cast<const T*>(a.wpe.data),
+                  static_cast<T*>(a.out.data), rows, time, width);
+  };
+  check(with_act(act_of(a.out.dtype), of_type), "Embed");
 }
 
 }  // namespace ds::cuda

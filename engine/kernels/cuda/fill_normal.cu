@@ -1,13 +1,23 @@
 // Normal numbers by Philox, with the bits of the CPU.
+#include <algorithm>
 #include <bit>
 
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/normal_numbers.h"
 #include "engine/tensor/philox.h"
 
 namespace ds::cuda {
 namespace {
+
+/// Fills `out` with elements first_element ... of the logical tensor.
+struct NormalNumbersFill {
+  float* out;
+  std::int64_t n, first_element;
+  float mean, deviation;
+  std::uint64_t seed, key;
+};
 
 struct F32 {
   float x;
@@ -71,12 +81,22 @@ __global__ void __launch_bounds__(kThreads) fill_normal_kernel(NormalNumbersFill
 
 }  // namespace
 
-cudaError_t launch_fill_normal(const Launch& l, const NormalNumbersFill& a) {
-  const std::int64_t counters = (a.first_element + a.n + 3) / 4 - a.first_element / 4;
-  const std::int64_t blocks = (counters + kThreads - 1) / kThreads;
-  const std::int64_t most = std::int64_t{8} * l.multiprocessors;
-  return launch(fill_normal_kernel,
-                {static_cast<unsigned>(blocks < most ? blocks : most), kThreads}, l.stream, a);
+template <>
+void run(Context& c, const FillNormal& a, cudaStream_t stream) {
+  DS_ASSERT(a.out.dtype == DType::f32);
+  const NormalNumbersFill fill{.out = static_cast<float*>(a.out.data),
+                               .n = a.out.elements(),
+                               .first_element = a.first_element,
+                               .mean = a.mean,
+                               .deviation = a.standard_deviation,
+                               .seed = a.seed,
+                               .key = a.key};
+  const std::int64_t counters = ceil_div(fill.first_element + fill.n, 4) - fill.first_element / 4;
+  const std::int64_t blocks = ceil_div(counters, kThreads);
+  const std::int64_t most = std::int64_t{8} * c.facts.multiprocessors;
+  check(launch(fill_normal_kernel, {static_cast<unsigned>(std::min(blocks, most)), kThreads},
+               stream, fill),
+        "FillNormal");
 }
 
 }  // namespace ds::cuda

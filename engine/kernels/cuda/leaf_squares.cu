@@ -1,7 +1,10 @@
 // Sums of squares of leaves of 1024 elements, with the bits of the CPU
 // (engine/kernels/cpu/simd/sums.h).
+#include <algorithm>
+
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/cuda/warp.cuh"
 #include "engine/kernels/leaf.h"
 
@@ -76,14 +79,17 @@ __global__ void __launch_bounds__(kLeafThreads)
 
 }  // namespace
 
-cudaError_t launch_leaf_squares(const Launch& l, const float* in, std::int64_t n, double* sums,
-                                std::int64_t* non_finite) {
-  const std::int64_t leaves = (n + kLeafElements - 1) / kLeafElements;
-  const std::int64_t wanted = (leaves + kLeavesAtOnce - 1) / kLeavesAtOnce;
-  const std::int64_t most = std::int64_t{8} * l.multiprocessors;
-  return launch(leaf_squares_kernel,
-                {static_cast<unsigned>(wanted < most ? wanted : most), kLeafThreads}, l.stream, in,
-                n, leaves, sums, non_finite);
+template <>
+void run(Context& c, const LeafSquares& a, cudaStream_t stream) {
+  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
+  DS_ASSERT(a.in.dtype == DType::f32 && a.sums.dtype == DType::f64);
+  DS_ASSERT(a.sums.elements() == leaves && a.non_finite.elements() == leaves);
+  const std::int64_t wanted = ceil_div(leaves, kLeavesAtOnce);
+  const std::int64_t most = std::int64_t{8} * c.facts.multiprocessors;
+  check(launch(leaf_squares_kernel, {static_cast<unsigned>(std::min(wanted, most)), kLeafThreads},
+               stream, static_cast<const float*>(a.in.data), n, leaves,
+               static_cast<double*>(a.sums.data), static_cast<std::int64_t*>(a.non_finite.data)),
+        "LeafSquares");
 }
 
 }  // namespace ds::cuda

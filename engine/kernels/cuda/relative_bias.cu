@@ -1,13 +1,26 @@
 // T5's relative position bias from its table, and the table's gradient.
+#include <algorithm>
+
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 #include "engine/kernels/cuda/warp.cuh"
+#include "engine/kernels/relative_bucket.h"
 
 namespace ds::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kMostBuckets = 256;
+/// Bucket i of one direction holds distances start[i] ... start[i + 1] - 1; the last also all
+/// above.
+struct BucketStarts {
+  std::int32_t start[kMostBuckets];
+  int count;
+  std::int64_t time, rows;  // rows of the table: buckets of all directions
+  bool bidirectional;
+};
 
 /// Returns the bucket of distance index d: the last one that starts at or below it.
 __device__ int bucket_of(const BucketStarts& b, std::int64_t d) {
@@ -62,25 +75,53 @@ __global__ void __launch_bounds__(kThreads)
   to = accumulate ? to + sum : sum;
 }
 
-}  // namespace
-
-cudaError_t launch_relative_bias(const Launch& l, Act act, const BucketStarts& starts,
-                                 const void* table, std::int64_t heads, float* out) {
-  return with_act(act, [&](auto type) {
-    using T = typename decltype(type)::Element;
-    const std::int64_t blocks = (2 * starts.time - 1 + kThreads - 1) / kThreads;
-    return launch(relative_bias_kernel<T>,
-                  {dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(heads)), kThreads},
-                  l.stream, starts, static_cast<const T*>(table), out);
-  });
+/// Returns the first distance of each bucket of one direction, by relative_bucket().
+BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_distance,
+                       bool bidirectional) {
+  BucketStarts starts{};
+  const std::int64_t count = bidirectional ? rows / 2 : rows;
+  DS_ASSERT(count >= 1 && count <= kMostBuckets);
+  starts.count = static_cast<int>(count);
+  starts.time = time;
+  starts.rows = rows;
+  starts.bidirectional = bidirectional;
+  std::int64_t next = 0;  // the first bucket whose start is not known yet
+  for (std::int64_t far = 0; next < count && far <= std::max(max_distance, count); ++far) {
+    const std::int64_t bucket = relative_bucket(-far, rows, max_distance, bidirectional);
+    for (; next <= bucket; ++next) starts.start[next] = static_cast<std::int32_t>(far);
+  }
+  for (; next < count; ++next) starts.start[next] = INT32_MAX;
+  return starts;
 }
 
-cudaError_t launch_relative_bias_backward(const Launch& l, const BucketStarts& starts,
-                                          const float* dout, std::int64_t heads, float* dtable,
-                                          bool accumulate) {
-  return launch(relative_bias_backward_kernel,
-                {dim3(static_cast<unsigned>(starts.rows), static_cast<unsigned>(heads)), kThreads},
-                l.stream, starts, dout, dtable, accumulate);
+}  // namespace
+
+template <>
+void run(Context&, const RelativeBias& a, cudaStream_t stream) {
+  const std::int64_t heads = a.table.shape[1], time = (a.out.shape[1] + 1) / 2;
+  DS_ASSERT(a.out.shape[0] == heads && a.out.dtype == DType::f32);
+  const BucketStarts starts = starts_of(a.table.shape[0], time, a.max_distance, a.bidirectional);
+  const auto of_type = [&](auto type) {
+    using T = typename decltype(type)::Element;
+    const std::int64_t blocks = ceil_div(2 * time - 1, kThreads);
+    return launch(relative_bias_kernel<T>,
+                  {dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(heads)), kThreads},
+                  stream, starts, static_cast<const T*>(a.table.data),
+                  static_cast<float*>(a.out.data));
+  };
+  check(with_act(act_of(a.table.dtype), of_type), "RelativeBias");
+}
+
+template <>
+void run(Context&, const RelativeBiasBackward& a, cudaStream_t stream) {
+  const std::int64_t heads = a.dtable.shape[1], time = (a.dout.shape[1] + 1) / 2;
+  DS_ASSERT(a.dout.shape[0] == heads && a.dtable.dtype == DType::f32);
+  const BucketStarts starts = starts_of(a.dtable.shape[0], time, a.max_distance, a.bidirectional);
+  check(launch(relative_bias_backward_kernel,
+               {dim3(static_cast<unsigned>(starts.rows), static_cast<unsigned>(heads)), kThreads},
+               stream, starts, static_cast<const float*>(a.dout.data),
+               static_cast<float*>(a.dtable.data), a.accumulate),
+        "RelativeBiasBackward");
 }
 
 }  // namespace ds::cuda

@@ -1,12 +1,24 @@
 // Rotary position embedding of queries and keys that are stored in rows.
+#include <cmath>
+
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kMostRotaryPairs = 256;
+
+/// The angles of position t are t * frequency[i].
+struct RotaryNumbers {
+  float frequency[kMostRotaryPairs];
+  std::int64_t seq_len, rows;
+  int turned_heads, copied_heads, head_size;
+  bool inverse;
+};
 
 /// blockIdx.x: a row. Its cosines and sines are computed once for all heads. `out` may be `in`.
 template <class T, int kCount>
@@ -49,16 +61,35 @@ __global__ void __launch_bounds__(kThreads) rotary_kernel(RotaryNumbers n, const
 
 }  // namespace
 
-cudaError_t launch_rotary(const Launch& l, Act act, const RotaryNumbers& n, const void* in,
-                          void* out) {
-  return with_act(act, [&](auto type) {
+template <>
+void run(Context&, const Rotary& a, cudaStream_t stream) {
+  const std::int64_t groups = a.kv_heads == 0 ? a.heads : a.kv_heads;
+  const std::int64_t all_heads = a.heads + 2 * groups;
+  const std::int64_t depth = a.rows ? a.in.shape[1] / all_heads : a.in.shape[4];
+  const std::int64_t rows = a.in.elements() / (all_heads * depth);
+  DS_ASSERT(a.in.elements() == rows * all_heads * depth && a.out.elements() == a.in.elements());
+  DS_ASSERT(depth % 2 == 0 && depth / 2 <= kMostRotaryPairs && rows % a.seq_len == 0);
+  DS_ASSERT(rows <= INT32_MAX && a.seq_len <= INT32_MAX && a.out.dtype == a.in.dtype);
+  RotaryNumbers numbers{};
+  for (std::int64_t i = 0; i < depth / 2; ++i) {
+    const double power = static_cast<double>(i) / static_cast<double>(depth / 2);
+    numbers.frequency[i] = static_cast<float>(std::pow(static_cast<double>(a.theta), -power));
+  }
+  numbers.seq_len = a.seq_len;
+  numbers.rows = rows;
+  numbers.turned_heads = static_cast<int>(a.heads + groups);
+  numbers.copied_heads = static_cast<int>(groups);
+  numbers.head_size = static_cast<int>(depth);
+  numbers.inverse = a.inverse;
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    const auto* from = static_cast<const T*>(in);
-    auto* to = static_cast<T*>(out);
-    const bool wide = all_aligned(from, to) && n.head_size / 2 % kPackOf<T> == 0;
+    const auto* from = static_cast<const T*>(a.in.data);
+    auto* to = static_cast<T*>(a.out.data);
+    const bool wide = all_aligned(from, to) && depth / 2 % kPackOf<T> == 0;
     return launch(wide ? rotary_kernel<T, kPackOf<T>> : rotary_kernel<T, 1>,
-                  {static_cast<unsigned>(n.rows), kThreads}, l.stream, n, from, to);
-  });
+                  {static_cast<unsigned>(rows), kThreads}, stream, numbers, from, to);
+  };
+  check(with_act(act_of(a.in.dtype), of_type), "Rotary");
 }
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Embedding, norms, activations, sums, casts and dropout: prepares and launches their kernels.
+// Norms and the gradient of the embedding: prepares and launches their kernels.
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/launchers.h"
 #include "engine/kernels/cuda/ops.h"
@@ -35,17 +35,6 @@ TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
 }
 
 }  // namespace
-
-template <>
-void run(Context& c, const Embed& a, cudaStream_t stream) {
-  const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
-  DS_ASSERT(a.tokens.dtype == DType::i32 && a.out.elements() == rows * width);
-  DS_ASSERT(a.wte.dtype == a.out.dtype && (!a.wpe || a.wpe.dtype == a.out.dtype));
-  check(launch_embed(launch_on(c, stream), act_of(a.out.dtype),
-                     static_cast<const std::int32_t*>(a.tokens.data), a.wte.data, a.wpe.data,
-                     a.out.data, rows, a.wpe ? a.wpe.shape[0] : rows, width),
-        "Embed");
-}
 
 template <>
 void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
@@ -141,67 +130,6 @@ void run(Context& c, const LayerNormBackward& a, cudaStream_t stream) {
 template <>
 void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
   run_norm_backward(c, a, nullptr, nullptr, "RmsNormBackward", stream);
-}
-
-template <>
-void run(Context& c, const Gelu& a, cudaStream_t stream) {
-  DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
-  check(launch_map(launch_on(c, stream), Map::gelu, act_of(a.in.dtype), a.in.data, nullptr,
-                   a.out.data, a.in.elements()),
-        "Gelu");
-}
-
-template <>
-void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
-  DS_ASSERT(a.dout.elements() == a.pre.elements() && a.din.elements() == a.pre.elements());
-  check(launch_map(launch_on(c, stream), Map::gelu_backward, act_of(a.pre.dtype), a.pre.data,
-                   a.dout.data, a.din.data, a.pre.elements()),
-        "GeluBackward");
-}
-
-template <>
-void run(Context& c, const Add& a, cudaStream_t stream) {
-  DS_ASSERT(a.a.elements() == a.b.elements() && a.a.elements() == a.out.elements());
-  check(launch_map(launch_on(c, stream), Map::add, act_of(a.a.dtype), a.a.data, a.b.data,
-                   a.out.data, a.a.elements()),
-        "Add");
-}
-
-template <>
-void run(Context& c, const Cast& a, cudaStream_t stream) {
-  const std::int64_t n = a.in.elements();
-  DS_ASSERT(a.out.elements() == n);
-  if (a.in.dtype == a.out.dtype) {
-    check(cudaMemcpyAsync(a.out.data, a.in.data, static_cast<std::size_t>(a.in.bytes()),
-                          cudaMemcpyDefault, stream),
-          "Cast");
-    return;
-  }
-  DS_ASSERT(a.in.dtype == DType::f32 || a.out.dtype == DType::f32);
-  check(launch_cast(launch_on(c, stream), act_of(a.in.dtype), act_of(a.out.dtype), a.in.data,
-                    a.out.data, n),
-        "Cast");
-}
-
-template <>
-void run(Context& c, const Dropout& a, cudaStream_t stream) {
-  const std::int64_t n = a.in.elements(), samples = a.draw.samples.elements();
-  DS_ASSERT(samples > 0 && samples <= kMostOfGrid && n % samples == 0 && a.out.elements() == n);
-  DS_ASSERT(a.draw.samples.dtype == DType::i64 && a.draw.rate > 0 && a.draw.rate <= 1);
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  // Same key as cpu::dropout_key().
-  const auto words =
-      philox({low(a.draw.key), high(a.draw.key), low(a.draw.step), high(a.draw.step)},
-             {low(a.draw.seed), high(a.draw.seed)});
-  check(launch_dropout(launch_on(c, stream), act_of(a.in.dtype),
-                       {.key0 = words[0],
-                        .key1 = words[1],
-                        .threshold = a.draw.rate * 0x1p24F,
-                        .scale = 1.0F / (1.0F - a.draw.rate)},
-                       static_cast<const std::int64_t*>(a.draw.samples.data), samples, n / samples,
-                       a.in.data, a.out.data),
-        "Dropout");
 }
 
 std::size_t embed_scratch_bytes(const Kernels::Extents& e) {

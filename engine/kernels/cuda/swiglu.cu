@@ -1,8 +1,9 @@
 // SwiGLU, out = silu(gate) * up, for rows of gates and then ups, and its gradient.
+#include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/gelu.cuh"
-#include "engine/kernels/cuda/launchers.h"
+#include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
 namespace {
@@ -66,31 +67,37 @@ Columns columns_of(std::int64_t rows, std::int64_t ffn, int count) {
 
 }  // namespace
 
-cudaError_t launch_swiglu(const Launch& l, Act act, const void* in, void* out, std::int64_t rows,
-                          std::int64_t ffn) {
-  return with_act(act, [&](auto type) {
+template <>
+void run(Context&, const SwiGlu& a, cudaStream_t stream) {
+  const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
+  DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.out.dtype == a.in.dtype);
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    const auto* from = static_cast<const T*>(in);
-    auto* to = static_cast<T*>(out);
+    const auto* from = static_cast<const T*>(a.in.data);
+    auto* to = static_cast<T*>(a.out.data);
     const bool wide = all_aligned(from, to) && ffn % kPackOf<T> == 0;
     const Columns c = columns_of(rows, ffn, wide ? kPackOf<T> : 1);
     return launch(wide ? swiglu_kernel<T, kPackOf<T>> : swiglu_kernel<T, 1>, {c.grid, c.threads},
-                  l.stream, from, to, rows, ffn);
-  });
+                  stream, from, to, rows, ffn);
+  };
+  check(with_act(act_of(a.in.dtype), of_type), "SwiGlu");
 }
 
-cudaError_t launch_swiglu_backward(const Launch& l, Act act, const void* in, const void* dout,
-                                   void* din, std::int64_t rows, std::int64_t ffn) {
-  return with_act(act, [&](auto type) {
+template <>
+void run(Context&, const SwiGluBackward& a, cudaStream_t stream) {
+  const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
+  DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.din.elements() == 2 * rows * ffn);
+  const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    const auto* from = static_cast<const T*>(in);
-    const auto* gradient = static_cast<const T*>(dout);
-    auto* to = static_cast<T*>(din);
+    const auto* from = static_cast<const T*>(a.in.data);
+    const auto* gradient = static_cast<const T*>(a.dout.data);
+    auto* to = static_cast<T*>(a.din.data);
     const bool wide = all_aligned(from, gradient, to) && ffn % kPackOf<T> == 0;
     const Columns c = columns_of(rows, ffn, wide ? kPackOf<T> : 1);
     return launch(wide ? swiglu_backward_kernel<T, kPackOf<T>> : swiglu_backward_kernel<T, 1>,
-                  {c.grid, c.threads}, l.stream, from, gradient, to, rows, ffn);
-  });
+                  {c.grid, c.threads}, stream, from, gradient, to, rows, ffn);
+  };
+  check(with_act(act_of(a.in.dtype), of_type), "SwiGluBackward");
 }
 
 }  // namespace ds::cuda

@@ -1,4 +1,4 @@
-// Gradient norm, optimizer updates and initial values: prepares and launches their kernels.
+// Optimizer updates: prepares and launches their kernels.
 #include "engine/kernels/cuda/update.h"
 
 #include <algorithm>
@@ -51,17 +51,6 @@ cudaError_t update_parts(const Launch& l, const OptimizerRule& rule, const Updat
 }  // namespace
 
 template <>
-void run(Context& c, const LeafSquares& a, cudaStream_t stream) {
-  const std::int64_t n = a.in.elements(), leaves = ceil_div(n, kLeafElements);
-  DS_ASSERT(a.in.dtype == DType::f32 && a.sums.dtype == DType::f64);
-  DS_ASSERT(a.sums.elements() == leaves && a.non_finite.elements() == leaves);
-  check(launch_leaf_squares(launch_on(c, stream), static_cast<const float*>(a.in.data), n,
-                            static_cast<double*>(a.sums.data),
-                            static_cast<std::int64_t*>(a.non_finite.data)),
-        "LeafSquares");
-}
-
-template <>
 void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream) {
   const std::int64_t n = a.grad.elements();
   require_fit(a, n);
@@ -74,19 +63,6 @@ void run(Context& c, const OptimizerUpdate& a, cudaStream_t stream) {
                            .n = n,
                            .act = a.weights ? act_of(a.weights.dtype) : Act::f32};
   check(update_parts(launch_on(c, stream), rule_of(a), whole, a.decay_cuts), "OptimizerUpdate");
-}
-
-template <>
-void run(Context& c, const FillNormal& a, cudaStream_t stream) {
-  DS_ASSERT(a.out.dtype == DType::f32);
-  check(launch_fill_normal(launch_on(c, stream), {.out = static_cast<float*>(a.out.data),
-                                                  .n = a.out.elements(),
-                                                  .first_element = a.first_element,
-                                                  .mean = a.mean,
-                                                  .deviation = a.standard_deviation,
-                                                  .seed = a.seed,
-                                                  .key = a.key}),
-        "FillNormal");
 }
 
 }  // namespace ds::cuda
