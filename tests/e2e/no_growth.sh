@@ -18,7 +18,7 @@ owner() {
   done
   [ ${#places[@]} = 0 ] || mapfile -t names < <(addr2line -f -C -e "$program" "${places[@]}" | sed -n 'p;n')
   for name in "${names[@]}"; do
-    case $name in ds::comm::HangGuard::* | ds::comm::Door::*) echo "the watch for hangs" && return ;; esac
+    case $name in ds::comm::HangGuard::* | ds::comm::Acceptor::*) echo "the watch for hangs" && return ;; esac
   done
   for frame in "$@"; do
     case ${frame%+*} in
