@@ -1,4 +1,5 @@
-// Forward attention: one task per (sequence, head), exact softmax over blocks of 64 rows.
+// Forward attention: one task per (sequence, head). The softmax runs over one panel of keys after
+// the other (Milakov and Gimelshein 2018; Dao et al. 2022), so that scores stay in cache.
 #include "engine/kernels/cpu/attention_head.h"
 
 namespace ds::cpu {
@@ -11,35 +12,48 @@ class Forward : public AttentionHead {
   void run(const Attention& a, std::int64_t b, std::int64_t h) {
     start(a, b, h);
     const auto [q, k, v] = inputs(a.qkv.data, b, h);
-    const std::byte* q_rows = rows(q, s_.depth, w_.q_rows);
+    q_rows_ = rows(q, s_.depth, w_.q_rows);
     pack_by_time(k, s_.depth, w_.k_by_time);
     pack_by_depth(v, s_.depth, w_.v_by_depth);
     float* lse = static_cast<float*>(a.lse.data) + (b * s_.heads + h) * s_.time;
-    for (std::int64_t i = 0; i < s_.blocks(); ++i) {
-      const std::int64_t count = s_.rows_of(i), first = i * kAttentionBlock;
-      for (std::int64_t j = 0; j <= last_keys(i); ++j) {
-        by_time(q_rows, i, w_.k_by_time, j, w_.scores + j * kAttentionBlock * kPanel);
+    for (std::int64_t row = 0; row < s_.time; row += kQueries) {
+      const std::int64_t count = std::min(kQueries, s_.time - row);
+      std::fill(w_.top, w_.top + count, -3.0e38F);
+      std::fill(w_.total, w_.total + count, 0.0F);
+      for (std::int64_t j = 0; j < s_.blocks() && first_query(j) < row + count; ++j) {
+        key_block(j, row, count);
       }
-      const std::int64_t seen = s_.even(seen_by(i));
-      s_.pack.attention_softmax({.in = w_.scores,
-                                 .in_stride = kAttentionBlock * kPanel,
-                                 .rows = count,
-                                 .columns = seen,
-                                 .first_valid = causal_ ? first + 1 : s_.time,
-                                 .valid_step = causal_ ? 1 : 0,
-                                 .limit = std::min<std::int64_t>(keys_, s_.time),
-                                 .scale = scale_,
-                                 .bias = bias_ ? bias_ + s_.time - 1 - first : nullptr,
-                                 .out = w_.p,
-                                 .lse = lse + first,
-                                 .dropout = drops_ ? &dropout_ : nullptr,
-                                 .group = group(i, 0),
-                                 .groups_per_row = s_.blocks()});
-      void* to = at(a.out.data, s_.type, ((b * s_.time + first) * s_.heads + h) * s_.depth);
-      by_depth(w_.p, count, seen, w_.v_by_depth, 0,
-               [&](std::int64_t d) { store_panel(w_.tile, count, d, to, s_.heads * s_.depth); });
+      c_.vector.end_softmax({w_.top, w_.total, nullptr}, count, lse + row, w_.rescale);
+      void* to = at(a.out.data, s_.type, ((b * s_.time + row) * s_.heads + h) * s_.depth);
+      for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
+        c_.vector.scale_rows(out(d, 0), count, w_.rescale);
+        store_panel(out(d, 0), count, d, to, s_.heads * s_.depth);
+      }
     }
   }
+
+ private:
+  /// Adds the values of block j, for those of the queries [row, row + count) that see it. All see
+  /// block 0.
+  void key_block(std::int64_t j, std::int64_t row, std::int64_t count) {
+    const std::int64_t skip = std::max<std::int64_t>(first_query(j) - row, 0);
+    const std::int64_t queries = count - skip;
+    by_time(q_rows_, row + skip, queries, w_.k_by_time, j, w_.scores);
+    const AttentionTile scores = tile(j, row + skip, queries);
+    s_.pack.softmax(scores, w_.rows, {w_.top + skip, w_.total + skip, w_.rescale});
+    clear_padding(w_.rows, queries, scores.columns, scores.stride);
+    const TileProduct& times_v = product({s_.operand, queries, scores.stride, j > 0});
+    for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
+      if (j > 0) c_.vector.scale_rows(out(d, skip), queries, w_.rescale);
+      times_v.run(w_.rows, panel_by_depth(w_.v_by_depth, d, j * kAttentionBlock), out(d, skip),
+                  w_.onednn, thread_);
+    }
+  }
+  [[nodiscard]] float* out(std::int64_t d, std::int64_t query) const {
+    return w_.out + (d * s_.queries() + query) * kPanel;
+  }
+
+  const std::byte* q_rows_ = nullptr;
 };
 
 }  // namespace

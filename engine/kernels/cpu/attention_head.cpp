@@ -3,13 +3,23 @@
 
 namespace ds::cpu {
 
-void prepare_attention(const Context& c, const AttentionSizes& s) {
-  for (std::int64_t i = 0; i < s.blocks(); ++i) {
-    c.products.prepare(s.operand, s.rows_of(i), s.even(s.depth));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(i * kAttentionBlock + s.rows_of(i)));
-    c.products.prepare(s.operand, s.rows_of(i), s.even(s.time - i * kAttentionBlock));
+void prepare_attention(const Context& c, const AttentionSizes& s, bool backward) {
+  const auto sums = [&](std::int64_t rows, std::int64_t k) {
+    for (const bool add : {false, true}) c.products.prepare({s.operand, rows, s.even(k), add});
+  };
+  const std::int64_t last = s.rows_of(s.blocks() - 1);
+  for (std::int64_t row = 0; row < s.time; row += kAttentionBlock) {
+    for (std::int64_t queries : {kQueries, (s.time - row) % kQueries, kQueries - row % kQueries}) {
+      queries = std::min(queries, s.time - row);
+      if (queries == 0) continue;
+      c.products.prepare({s.operand, queries, s.even(s.depth)});
+      sums(queries, s.rows_of(0));
+      sums(queries, last);
+    }
   }
-  c.products.prepare(s.operand, s.rows_of(0), s.even(s.time));
+  if (!backward) return;
+  sums(s.depth, s.rows_of(0));
+  sums(s.depth, last);
 }
 
 AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::int64_t kv_heads) {

@@ -26,23 +26,10 @@ class AttentionHead {
     dropout_ = dropout_key(draw, b);
     first_group_ = static_cast<std::uint64_t>(h * s_.time * s_.blocks());
   }
-  /// Returns the dropout group (64 elements) of the first query of block i and the keys of block j.
-  [[nodiscard]] std::uint64_t group(std::int64_t i, std::int64_t j) const {
-    return first_group_ + static_cast<std::uint64_t>(i * kAttentionBlock * s_.blocks() + j);
-  }
-  /// Returns the dropout factors of the queries of block i and the keys of block j.
-  const float* factors(std::int64_t i, std::int64_t j, bool by_column) {
-    if (!drops_) return nullptr;
-    c_.vector.dropout_tile({.key = &dropout_,
-                            .group = group(i, j),
-                            .groups_per_query = s_.blocks(),
-                            .queries = s_.rows_of(i),
-                            .by_column = by_column,
-                            .out = w_.factors});
-    return w_.factors;
-  }
-
   [[nodiscard]] std::byte* element(std::byte* data, std::int64_t index) const {
+    return data + index * s_.pack.element_bytes;
+  }
+  [[nodiscard]] const std::byte* element(const std::byte* data, std::int64_t index) const {
     return data + index * s_.pack.element_bytes;
   }
 
@@ -65,14 +52,29 @@ class AttentionHead {
     keys_ = a.lengths ? static_cast<const std::int32_t*>(a.lengths.data)[b] : s_.time;
     bias_ = a.bias ? static_cast<const float*>(a.bias.data) + h * (2 * s_.time - 1) : nullptr;
   }
-  /// Returns the last block of keys that queries of block i see.
-  [[nodiscard]] std::int64_t last_keys(std::int64_t i) const {
-    return causal_ ? i : s_.blocks() - 1;
+  /// Returns the first query that sees the keys of block j.
+  [[nodiscard]] std::int64_t first_query(std::int64_t j) const {
+    return causal_ ? j * kAttentionBlock : 0;
   }
-  [[nodiscard]] std::int64_t first_queries(std::int64_t j) const { return causal_ ? j : 0; }
-  /// Returns how many keys at least one query of block i sees.
-  [[nodiscard]] std::int64_t seen_by(std::int64_t i) const {
-    return causal_ ? i * kAttentionBlock + s_.rows_of(i) : s_.time;
+  /// Returns the tile of `count` queries from `row` on and the keys of block j, whose scores are in
+  /// w_.scores.
+  [[nodiscard]] AttentionTile tile(std::int64_t j, std::int64_t row, std::int64_t count) const {
+    const std::int64_t key = j * kAttentionBlock, columns = s_.rows_of(j);
+    return {.scores = w_.scores,
+            .rows = count,
+            .columns = columns,
+            .diagonal = causal_ ? row - key : kPanel,
+            .keys = std::min(keys_ - key, columns),
+            .scale = scale_,
+            .bias = bias_ ? bias_ + distance(j, row) : nullptr,
+            .dropout = drops_ ? &dropout_ : nullptr,
+            .group = first_group_ + static_cast<std::uint64_t>(row * s_.blocks() + j),
+            .groups_per_row = s_.blocks(),
+            .stride = s_.even(columns)};
+  }
+  /// Returns where biases of query `row` and the first key of block j begin.
+  [[nodiscard]] std::int64_t distance(std::int64_t j, std::int64_t row) const {
+    return s_.time - 1 - row + j * kAttentionBlock;
   }
 
   const std::byte* rows(const void* from, std::int64_t stride, std::byte* copy) {
@@ -104,26 +106,20 @@ class AttentionHead {
                     std::min(kPanel, s_.depth - d * kPanel), to + d * s_.depth_panel_bytes());
     }
   }
-  /// Multiplies the rows of block i by panel j: (rows, positions).
-  void by_time(const std::byte* left, std::int64_t i, const std::byte* panels, std::int64_t j,
-               float* to) {
+  /// Multiplies `count` rows by panel j: (rows, positions).
+  void by_time(const std::byte* left, std::int64_t row, std::int64_t count, const std::byte* panels,
+               std::int64_t j, float* to) {
     const std::int64_t k = s_.even(s_.depth);
-    c_.products.find(s_.operand, s_.rows_of(i), k)
-        .run(left + i * kAttentionBlock * k * s_.pack.element_bytes,
-             panels + j * s_.time_panel_bytes(), to, w_.onednn, thread_);
+    product({s_.operand, count, k})
+        .run(element(left, row * k), panels + j * s_.time_panel_bytes(), to, w_.onednn, thread_);
   }
-  /// Multiplies (count, k) by rows `first` ... of (time, depth). sink(d) reads panel d of the
-  /// result from w_.tile.
-  template <class Sink>
-  void by_depth(const std::byte* left, std::int64_t count, std::int64_t k, const std::byte* panels,
-                std::int64_t first, Sink sink) {
-    const TileProduct& product = c_.products.find(s_.operand, count, k);
-    for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
-      product.run(left,
-                  panels + d * s_.depth_panel_bytes() + first * kPanel * s_.pack.element_bytes,
-                  w_.tile, w_.onednn, thread_);
-      sink(d);
-    }
+  /// Returns panel d of (time, depth), from position `first` on.
+  [[nodiscard]] const std::byte* panel_by_depth(const std::byte* panels, std::int64_t d,
+                                                std::int64_t first) const {
+    return element(panels + d * s_.depth_panel_bytes(), first * kPanel);
+  }
+  [[nodiscard]] const TileProduct& product(const TileShape& shape) const {
+    return c_.products.find(shape);
   }
   /// Stores panel d of `count` rows as activations.
   void store_panel(const float* panel, std::int64_t count, std::int64_t d, void* to,
@@ -145,8 +141,8 @@ class AttentionHead {
   std::uint64_t first_group_ = 0;
 };
 
-/// Prepares every matrix product that attention needs.
-void prepare_attention(const Context& c, const AttentionSizes& s);
+/// Prepares every matrix product of the forward or the backward pass.
+void prepare_attention(const Context& c, const AttentionSizes& s, bool backward);
 
 AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::int64_t kv_heads);
 
@@ -154,7 +150,7 @@ AttentionSizes attention_sizes(const Context& c, const ConstTensor& qkv, std::in
 template <class Body>
 void for_attention_tasks(const Context& c, const AttentionSizes& s, bool backward,
                          std::int64_t tasks, Body body) {
-  prepare_attention(c, s);
+  prepare_attention(c, s, backward);
   Scratch measure;
   const AttentionPieces measured(measure, s, backward);
   const std::size_t each = measure.used();

@@ -8,6 +8,8 @@
 namespace ds::cpu {
 
 inline constexpr std::int64_t kAttentionBlock = kPanel;  // query rows and key columns of one block
+// Queries of one tile, at most. The tiles of a pass stay in the second-level cache.
+inline constexpr std::int64_t kQueries = 4 * kAttentionBlock;
 
 struct AttentionSizes {
   std::int64_t batch, heads, groups, time, depth;  // groups: heads of keys and of values
@@ -32,6 +34,10 @@ struct AttentionSizes {
   /// Returns the elements of a row of dqkv.
   [[nodiscard]] std::int64_t row() const { return (heads + 2 * groups) * depth; }
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(time, kAttentionBlock); }
+  /// Returns how many queries are processed at once.
+  [[nodiscard]] std::int64_t queries() const {
+    return std::min(kQueries, round_up(time, kAttentionBlock));
+  }
   [[nodiscard]] std::int64_t rows_of(std::int64_t block) const {
     return std::min(kAttentionBlock, time - block * kAttentionBlock);
   }
@@ -46,6 +52,10 @@ struct AttentionSizes {
     return round_up(even(time), pack.k_multiple) * kPanel * pack.element_bytes;
   }
   [[nodiscard]] std::int64_t by_depth_bytes() const { return depth_panels() * depth_panel_bytes(); }
+  /// Block of 64 rows of (time, depth), transposed.
+  [[nodiscard]] std::int64_t transposed_bytes() const {
+    return depth * even(kAttentionBlock) * pack.element_bytes;
+  }
   [[nodiscard]] std::int64_t rows_bytes() const { return time * even(depth) * pack.element_bytes; }
   /// Returns whether oneDNN can read rows from memory without a copy.
   [[nodiscard]] bool direct() const {
@@ -53,46 +63,50 @@ struct AttentionSizes {
   }
 };
 
-/// Scratch of one thread. `backward` also allocates what only the backward pass needs.
+/// Scratch of one thread, for one (sequence, head).
 struct AttentionPieces {
-  std::byte *onednn, *q_rows, *k_rows, *v_rows, *dout_rows;
-  std::byte *q_by_time, *k_by_time, *v_by_time, *dout_by_time;
-  std::byte *q_by_depth, *k_by_depth, *v_by_depth, *dout_by_depth;
-  std::byte *p, *ds;
-  float *scores, *dp, *factors, *tile, *delta;
-  float *dk, *dv;    // sums over the query heads of a group, (depth panel, T, kPanel)
-  float* bias_back;  // a head's bias in reversed order (last distance first)
+  std::byte *onednn, *q_rows, *dout_rows;
+  std::byte *q_transposed, *dout_transposed;  // blocks of 64 queries
+  std::byte *k_by_time, *v_by_time, *k_by_depth, *v_by_depth;
+  std::byte* rows;     // p (forward) or ds (backward) of (kQueries, 64 keys)
+  std::byte *p, *ds;   // the same as panels of kQueries rows
+  float *scores, *dp;  // (kQueries, kPanel)
+  float* out;  // forward: (depth panel, kQueries, kPanel); backward: dq, (depth panel, T, kPanel)
+  float *top, *total, *rescale;  // of kQueries
+  float* delta;                  // of all queries
+  float *dk, *dv;  // transposed blocks of 64 keys, (depth, kPanel): of all keys where query heads
+                   // share them
 
   AttentionPieces(Scratch& scratch, const AttentionSizes& s, bool backward) {
     const auto bytes = [&](bool wanted, std::int64_t n) {
       return scratch.take<std::byte>(wanted ? n : 0);
     };
-    const bool copies = !s.direct();
+    const auto floats = [&](bool wanted, std::int64_t n) {
+      return scratch.take<float>(wanted ? n : 0);
+    };
     onednn = bytes(true, kOneDnnScratchBytes);
-    q_rows = bytes(copies, s.rows_bytes());
-    k_rows = bytes(copies && backward, s.rows_bytes());
-    v_rows = bytes(copies && backward, s.rows_bytes());
+    q_rows = bytes(!s.direct(), s.rows_bytes());
     dout_rows = bytes(backward, s.rows_bytes());
+    q_transposed = bytes(backward, s.blocks() * s.transposed_bytes());
+    dout_transposed = bytes(backward, s.blocks() * s.transposed_bytes());
     k_by_time = bytes(true, s.by_time_bytes());
-    q_by_time = bytes(backward, s.by_time_bytes());
     v_by_time = bytes(backward, s.by_time_bytes());
-    dout_by_time = bytes(backward, s.by_time_bytes());
-    v_by_depth = bytes(!backward, s.by_depth_bytes());
-    q_by_depth = bytes(backward, s.by_depth_bytes());
     k_by_depth = bytes(backward, s.by_depth_bytes());
-    dout_by_depth = bytes(backward, s.by_depth_bytes());
-    const std::int64_t operand_rows = kAttentionBlock * s.even(s.time) * s.pack.element_bytes;
-    p = bytes(true, operand_rows);
-    ds = bytes(backward, operand_rows);
-    scores = scratch.take<float>(kAttentionBlock * kPanel * (backward ? 1 : s.blocks()));
-    dp = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
-    factors = scratch.take<float>(backward ? kAttentionBlock * kPanel : 0);
-    tile = scratch.take<float>(kAttentionBlock * kPanel);
-    delta = scratch.take<float>(backward ? s.time : 0);
-    const bool sums = backward && s.groups != s.heads;
-    dk = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
-    dv = scratch.take<float>(sums ? s.depth_panels() * s.time * kPanel : 0);
-    bias_back = scratch.take<float>(backward ? 2 * s.time : 0);
+    v_by_depth = bytes(!backward, s.by_depth_bytes());
+    const std::int64_t queries = s.queries(), tile = queries * kPanel;
+    rows = bytes(true, tile * s.pack.element_bytes);
+    p = bytes(backward, tile * s.pack.element_bytes);
+    ds = bytes(backward, tile * s.pack.element_bytes);
+    scores = floats(true, tile);
+    dp = floats(backward, tile);
+    out = floats(true, s.depth_panels() * (backward ? s.time : queries) * kPanel);
+    top = floats(!backward, queries);
+    total = floats(!backward, queries);
+    rescale = floats(!backward, queries);
+    delta = floats(backward, s.time);
+    const std::int64_t sums = (s.groups == s.heads ? 1 : s.blocks()) * s.depth * kPanel;
+    dk = floats(backward, sums);
+    dv = floats(backward, sums);
   }
 };
 

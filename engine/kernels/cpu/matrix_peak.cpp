@@ -22,7 +22,7 @@ double measure_matrix_peak(const Context& c, DType type) {
   using Clock = std::chrono::steady_clock;
   const Operand operand = c.operand(type);
   const std::int64_t bytes = c.pack(type).element_bytes;
-  const TileProduct& product = c.products.prepare(operand, kTileRows, kDepth);
+  const TileProduct& product = c.products.prepare({operand, kTileRows, kDepth});
   // Memory of its own, freed on return: the peak is measured outside of steps.
   const std::int64_t each =
       (kTileRows + kPanel) * kDepth * bytes + kTileRows * kPanel * 4 + kOneDnnScratchBytes;

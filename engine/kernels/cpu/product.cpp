@@ -48,9 +48,9 @@ class Run {
         hook_(hook),
         pack_(context.pack(product.type)) {
     const Operand operand = context.operand(product.type);
-    if (product.m >= kTileRows) whole_ = &c_.products.prepare(operand, kTileRows, plan_.k);
+    if (product.m >= kTileRows) whole_ = &c_.products.prepare({operand, kTileRows, plan_.k});
     if (const std::int64_t rest = product.m % kTileRows; rest != 0) {
-      rest_ = &c_.products.prepare(operand, rest, plan_.k);
+      rest_ = &c_.products.prepare({operand, rest, plan_.k});
     }
   }
 

@@ -23,18 +23,23 @@ dnnl::engine& cpu_engine() {
   return engine;
 }
 
-dnnl::matmul::primitive_desc describe(Operand operand, std::int64_t m, std::int64_t k) {
+dnnl::matmul::primitive_desc describe(const TileShape& shape) {
   using dnnl::memory;
-  const bool bf16 = operand == Operand::bf16;
+  const bool bf16 = shape.operand == Operand::bf16;
   const auto type = bf16 ? memory::data_type::bf16 : memory::data_type::f32;
   const auto layout = bf16                   ? memory::format_tag::BA16a64b2a
                       : has_block_products() ? memory::format_tag::BA16a64b
                                              : memory::format_tag::ab;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const memory::desc a({m, k}, type, memory::format_tag::ab);
-  const memory::desc b({k, kPanel}, type, layout);
-  const memory::desc c({m, kPanel}, memory::data_type::f32, memory::format_tag::ab);
+  if (shape.add) {
+    dnnl::post_ops after;
+    after.append_sum();
+    attributes.set_post_ops(after);
+  }
+  const memory::desc a({shape.m, shape.k}, type, memory::format_tag::ab);
+  const memory::desc b({shape.k, kPanel}, type, layout);
+  const memory::desc c({shape.m, kPanel}, memory::data_type::f32, memory::format_tag::ab);
   return {dnnl::matmul::desc(a, b, c), attributes, cpu_engine()};
 }
 
@@ -55,17 +60,16 @@ struct TileProduct::Parts {
   std::vector<PerThread> threads;
 };
 
-TileProduct::TileProduct(Operand operand, std::int64_t m, std::int64_t k, int threads)
-    : parts_(std::make_unique<Parts>()) {
+TileProduct::TileProduct(const TileShape& shape, int threads) : parts_(std::make_unique<Parts>()) {
   use_one_onednn_thread();
   try {
-    const auto description = describe(operand, m, k);
+    const auto description = describe(shape);
     const dnnl::memory::desc scratch = description.scratchpad_desc();
     DS_ASSERT(static_cast<std::int64_t>(scratch.get_size()) <= kOneDnnScratchBytes);
     parts_->matmul = dnnl::matmul(description);
     parts_->implementation = description.impl_info_str();
-    const auto make = [](const dnnl::memory::desc& shape) {
-      return dnnl::memory(shape, cpu_engine(), DNNL_MEMORY_NONE);
+    const auto make = [](const dnnl::memory::desc& memory) {
+      return dnnl::memory(memory, cpu_engine(), DNNL_MEMORY_NONE);
     };
     for (int thread = 0; thread < threads; ++thread) {
       parts_->threads.push_back({make(description.src_desc()), make(description.weights_desc()),
@@ -74,7 +78,7 @@ TileProduct::TileProduct(Operand operand, std::int64_t m, std::int64_t k, int th
     }
   } catch (const dnnl::error& error) {
     throw Error(ErrorKind::system, fmt::format("oneDNN has no product for ({}, {}) x ({}, {}): {}",
-                                               m, k, k, kPanel, error.what()));
+                                               shape.m, shape.k, shape.k, kPanel, error.what()));
   }
 }
 
@@ -100,22 +104,21 @@ void TileProduct::run(const void* a, const void* panel, float* tile, std::byte* 
   check(dnnl_primitive_execute(parts_->matmul.get(), mine.stream.get(), 4, arguments), "matmul");
 }
 
-const TileProduct& TileProducts::prepare(Operand operand, std::int64_t m, std::int64_t k) {
-  const Key key{operand, m, k};
-  const auto found = made_.find(key);
+const TileProduct& TileProducts::prepare(const TileShape& shape) {
+  const auto found = made_.find(shape);
   if (found != made_.end()) return found->second;
-  return made_.emplace(key, TileProduct(operand, m, k, threads_)).first->second;
+  return made_.emplace(shape, TileProduct(shape, threads_)).first->second;
 }
 
-const TileProduct& TileProducts::find(Operand operand, std::int64_t m, std::int64_t k) const {
-  const auto found = made_.find(Key{operand, m, k});
+const TileProduct& TileProducts::find(const TileShape& shape) const {
+  const auto found = made_.find(shape);
   DS_ASSERT(found != made_.end(), "prepare() must come before the parallel loop");
   return found->second;
 }
 
 std::vector<std::string> TileProducts::implementations() const {
   std::vector<std::string> names;
-  for (const auto& [key, product] : made_) names.push_back(product.implementation());
+  for (const auto& [shape, product] : made_) names.push_back(product.implementation());
   return names;
 }
 

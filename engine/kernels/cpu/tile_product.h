@@ -2,11 +2,11 @@
 // tile.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 namespace ds::cpu {
@@ -17,11 +17,19 @@ enum class Operand : std::uint8_t { f32, bf16 };
 /// creation).
 inline constexpr std::int64_t kOneDnnScratchBytes = 128 << 10;
 
+/// Shape of a product. `add`: the tile's old content is added.
+struct TileShape {
+  Operand operand;
+  std::int64_t m, k;
+  bool add = false;
+  friend auto operator<=>(const TileShape&, const TileShape&) = default;
+};
+
 /// Computes tile (m, 64) = a (m, k) * panel (k, 64). `a` is dense; PackKernels defines the panel's
 /// layout. Threads: any number at once, each with its own `thread` and scratch.
 class TileProduct {
  public:
-  TileProduct(Operand operand, std::int64_t m, std::int64_t k, int threads);
+  TileProduct(const TileShape& shape, int threads);
   ~TileProduct();
   TileProduct(TileProduct&&) noexcept;
   TileProduct(const TileProduct&) = delete;
@@ -41,22 +49,15 @@ class TileProducts {
   explicit TileProducts(int threads) : threads_(threads) {}
 
   /// Returns the product, made at the first call. Must not run beside find() or running products.
-  const TileProduct& prepare(Operand operand, std::int64_t m, std::int64_t k);
+  const TileProduct& prepare(const TileShape& shape);
   /// Returns a prepared product. Safe in any thread.
-  [[nodiscard]] const TileProduct& find(Operand operand, std::int64_t m, std::int64_t k) const;
+  [[nodiscard]] const TileProduct& find(const TileShape& shape) const;
   /// Returns the names of all products made, for tests.
   [[nodiscard]] std::vector<std::string> implementations() const;
 
  private:
-  struct Key {
-    Operand operand;
-    std::int64_t m, k;
-    friend bool operator<(const Key& a, const Key& b) {
-      return std::tie(a.operand, a.m, a.k) < std::tie(b.operand, b.m, b.k);
-    }
-  };
   int threads_;
-  std::map<Key, TileProduct> made_;
+  std::map<TileShape, TileProduct> made_;
 };
 
 /// Returns whether oneDNN multiplies bf16 at full rate here. DNNL_MAX_CPU_ISA is respected.

@@ -61,28 +61,35 @@ struct DropoutKey {
   float scale;      // 1 / (1 - rate)
 };
 
-struct SoftmaxRows {
-  float* in;
-  std::int64_t in_stride, rows, columns, first_valid;
-  std::int64_t valid_step = 1;  // row r sees first_valid + r * valid_step columns, at most `limit`
-  std::int64_t limit = INT64_MAX;
+/// Scores of some queries and one panel of keys. Row r sees columns 0 ... r + diagonal that are
+/// below `keys`; its logits are scores * scale + bias.
+struct AttentionTile {
+  const float* scores;  // (rows, kPanel)
+  std::int64_t rows, columns, diagonal, keys;
   float scale;
-  const float* bias = nullptr;  // row 0's bias, added to in * scale; row r's starts r before it
-  void* out;
-  float* lse;
-  const DropoutKey* dropout = nullptr;  // dropout of the probabilities, or null
+  const float* bias = nullptr;          // of row 0; row r's starts r before it
+  const DropoutKey* dropout = nullptr;  // of the probabilities, or null
   std::uint64_t group =
       0;  // first group (64 elements) of row 0; row r's is r * groups_per_row later
   std::int64_t groups_per_row = 0;
+  std::int64_t stride = 0;  // of the rows of p or ds that are written
 };
 
-/// Computes dropout factors of probabilities, 0 or 1 / (1 - rate), for 64 keys and some queries.
-struct DropoutTile {
-  const DropoutKey* key;
-  std::uint64_t group;  // of query 0 and these keys; each query adds `groups_per_query`
-  std::int64_t groups_per_query, queries;
-  bool by_column;  // false: out (queries, kPanel keys); true: out (64 keys, kPanel queries)
-  float* out;      // kPanel rows of kPanel, all of which may be overwritten
+/// What a softmax over several tiles keeps for each row. It begins with `top` -3e38 and `total` 0.
+struct RunningSoftmax {
+  float* top;      // the largest logit so far
+  float* total;    // the sum of e^(logit - top)
+  float* rescale;  // written: earlier results count this much less, because `top` has grown
+};
+
+/// Operands and results of the softmax's gradient: p = e^(logit - lse), ds = p * (dp - delta) *
+/// scale. With dropout factors f: ds = p * (f * dp - delta) * scale, and then p *= f.
+struct SoftmaxGradient {
+  const float* dp;           // (rows, kPanel)
+  const float *lse, *delta;  // per row
+  void* ds;                  // as rows of A: (rows, columns)
+  void *p_panel, *ds_panel;  // as panels of B: k are the rows, padded to k_multiple
+  float* dbias = nullptr;    // += p (dp - delta), if there is a bias
 };
 
 /// An OptimizerRule without std::variant: code of std that is compiled for one instruction set must
@@ -104,6 +111,9 @@ struct UpdateRange {
 struct ActKernels {
   void (*store_tile)(const float* tile, std::int64_t rows, std::int64_t columns,
                      const TileOutput& to);
+  /// out[c * stride + r] = tile[r * kPanel + c].
+  void (*store_transposed)(const float* tile, std::int64_t rows, std::int64_t columns, void* out,
+                           std::int64_t stride);
   void (*embed_row)(const void* token_row, const void* position_row, void* out, std::int64_t n);
   void (*layer_norm)(const LayerNormRows& a, std::int64_t row, std::int64_t rows);
   void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
@@ -142,25 +152,6 @@ struct ActKernels {
   void (*update)(const UpdateRow& row, const UpdateRange& range);
 };
 
-/// Backward of the softmax in tiles of 64 columns: p = e^(s * scale - lse),
-/// ds = p * (dp - delta) * scale. With dropout factors f: ds = p * (f * dp - delta) * scale, and
-/// then p *= f.
-struct SoftmaxBackwardTile {
-  const float *scores, *dp;  // (rows, kPanel)
-  const float* factors;      // (rows, kPanel) dropout factors, or null
-  const float *lse, *delta;  // per row, or per column when `by_column`
-  void *p, *ds;              // point at the tile's first element; p may be null
-  std::int64_t stride;       // row stride of p and ds
-  std::int64_t rows, columns;
-  std::int64_t
-      diagonal;  // row r sees column c if c <= r + diagonal (by_column: if r <= c + diagonal)
-  float scale;
-  bool by_column;
-  std::int64_t keys = INT64_MAX;  // valid keys of this tile: columns, or rows when `by_column`
-  const float* bias = nullptr;    // row 0's bias, added to s * scale; row r's starts r before it
-  float* dbias = nullptr;         // += p (dp - delta), if there is a bias; not when `by_column`
-};
-
 /// Packing of product operands. `from` has the type in memory, `to` the type that oneDNN reads.
 struct PackKernels {
   std::int64_t element_bytes;  // of `to`
@@ -176,12 +167,9 @@ struct PackKernels {
   /// Copies A: (m, k) with `stride` -> (m, k) with `to_stride`.
   void (*copy)(const void* from, std::int64_t stride, std::int64_t m, std::int64_t k, void* to,
                std::int64_t to_stride);
-  /// out (rows, columns) = softmax(in * scale + bias), zeros in invalid columns; lse = log of the
-  /// denominator (0 for a row without valid columns). Scores are panels: row r of panel p is at
-  /// in + p * in_stride + r * kPanel; SoftmaxRows defines its valid columns. `in` is overwritten.
-  void (*attention_softmax)(const SoftmaxRows& a);
-  /// Computes one tile of the softmax gradient.
-  void (*softmax_backward)(const SoftmaxBackwardTile& a);
+  /// p (rows, columns) = e^(logit - top), zeros where a row does not see.
+  void (*softmax)(const AttentionTile& tile, void* p, const RunningSoftmax& rows);
+  void (*softmax_backward)(const AttentionTile& tile, const SoftmaxGradient& a);
 };
 
 struct VectorKernels {
@@ -200,7 +188,10 @@ struct VectorKernels {
   /// out = the sum over parts of in[part * n + i], in order; `accumulate` adds it to out.
   void (*sum_parts)(const float* in, std::int64_t parts, std::int64_t n, std::int64_t first,
                     std::int64_t count, float* out, bool accumulate);
-  void (*dropout_tile)(const DropoutTile& a);
+  /// tile (rows, kPanel): row r *= factors[r].
+  void (*scale_rows)(float* tile, std::int64_t rows, const float* factors);
+  /// Ends a softmax: lse = log(total) + top, inverse = 1 / total; both 0 for rows that saw nothing.
+  void (*end_softmax)(const RunningSoftmax& rows, std::int64_t count, float* lse, float* inverse);
   void (*add_f32)(const float* a, const float* b, float* out, std::int64_t n);
 };
 

@@ -121,53 +121,58 @@ struct Packer {
     }
   }
 
-  static void softmax_backward(const cpu::SoftmaxBackwardTile& a) {
-    alignas(64) float index[16];
-    for (int i = 0; i < 16; ++i) index[i] = static_cast<float>(i);
-    for (int64_t r = 0; r < a.rows; ++r) {
-      To* p_row = a.p == nullptr ? nullptr : static_cast<To*>(a.p) + r * a.stride;
-      To* ds_row = static_cast<To*>(a.ds) + r * a.stride;
-      for (int64_t c = 0; c < a.columns; c += 16) {
-        const int n = static_cast<int>(a.columns - c < 16 ? a.columns - c : 16);
-        const F32 s = load(a.scores + r * cpu::kPanel + c);
-        const F32 lse = a.by_column ? load(a.lse + c, n) : broadcast(a.lse[r]);
-        const F32 delta = a.by_column ? load(a.delta + c, n) : broadcast(a.delta[r]);
-        const F32 shift = a.bias == nullptr ? broadcast(0.0F) - lse : load(a.bias - r + c, n) - lse;
-        F32 p = exp(fma(s, broadcast(a.scale), shift));
-        const F32 column = load(index) + broadcast(static_cast<float>(c));
-        const float border = static_cast<float>(a.by_column ? r - a.diagonal : r + a.diagonal);
-        p = a.by_column ? select_less(column, broadcast(border), broadcast(0.0F), p)
-                        : select_less(broadcast(border), column, broadcast(0.0F), p);
-        p = keep_keys(a, column, r, p);
-        F32 dp = load(a.dp + r * cpu::kPanel + c);
-        F32 kept = p;
-        if (a.factors != nullptr) {
-          const F32 factor = load(a.factors + r * cpu::kPanel + c);
-          dp = dp * factor;
-          kept = p * factor;
+  static void softmax_backward(const cpu::AttentionTile& tile, const cpu::SoftmaxGradient& a) {
+    const int64_t padded = (tile.rows + kMultiple - 1) / kMultiple * kMultiple;
+    auto* p_panel = static_cast<std::uint32_t*>(a.p_panel);
+    auto* ds_panel = static_cast<std::uint32_t*>(a.ds_panel);
+    for (int64_t r = 0; r < padded; r += kStep, p_panel += cpu::kPanel, ds_panel += cpu::kPanel) {
+      U32 words[kStep][4] = {};
+      for (int64_t i = 0; i < kStep; ++i) dropout_words(tile, r + i, words[i]);
+      for (int64_t c = 0; c < cpu::kPanel; c += 16) {
+        F32 p[kStep], ds[kStep];
+        for (int64_t i = 0; i < kStep; ++i) {
+          p[i] = ds[i] = broadcast(0.0F);
+          if (r + i >= tile.rows || c >= tile.columns) continue;
+          softmax_gradient(tile, a, r + i, c, words[i][c / 16], p[i], ds[i]);
         }
-        const F32 change = p * (dp - delta), ds = change * broadcast(a.scale);
-        if (a.dbias != nullptr) {
-          float* to = a.dbias - r + c;
-          store(to, load(to, n) + change, n);
-        }
-        if (n == 16) {
-          if (p_row != nullptr) store(p_row + c, kept);
-          store(ds_row + c, ds);
-        } else {
-          if (p_row != nullptr) store(p_row + c, kept, n);
-          store(ds_row + c, ds, n);
-        }
+        store(p_panel + c, lane_of(p));
+        store(ds_panel + c, lane_of(ds));
       }
     }
   }
 
-  /// Returns p, or 0 where the key is masked.
-  static DS_LANES_INLINE F32 keep_keys(const cpu::SoftmaxBackwardTile& a, F32 column, int64_t r,
-                                       F32 p) {
-    if (a.keys >= cpu::kPanel) return p;
-    if (a.by_column) return r < a.keys ? p : broadcast(0.0F);
-    return select_less(column, broadcast(static_cast<float>(a.keys)), p, broadcast(0.0F));
+  /// Returns lanes of a panel: one value of k, or two.
+  static DS_LANES_INLINE U32 lane_of(const F32 (&x)[kStep]) {
+    if constexpr (kPairs) {
+      return round_to_bf16(x[0]) | shift_left<16>(round_to_bf16(x[1]));
+    } else {
+      return bits_of(x[0]);
+    }
+  }
+
+  /// Computes p and ds of sixteen columns of row r, and stores ds as a row.
+  static DS_LANES_INLINE void softmax_gradient(const cpu::AttentionTile& tile,
+                                               const cpu::SoftmaxGradient& a, int64_t r, int64_t c,
+                                               U32 words, F32& p, F32& ds) {
+    const int64_t seen = seen_columns(tile, r);
+    const int n = lanes_at(tile.columns, c);
+    F32 all = exp(logits_at(tile, r, c, broadcast(0.0F) - broadcast(a.lse[r])));
+    if (seen < c + 16) all = Rows<To>::select_first(all, broadcast(0.0F), lanes_at(seen, c));
+    F32 dp = load(a.dp + r * cpu::kPanel + c);
+    p = all;
+    if (tile.dropout != nullptr) {
+      const F32 factor = drop(*tile.dropout, words, broadcast(1.0F));
+      dp = dp * factor;
+      p = all * factor;
+    }
+    const F32 change = all * (dp - broadcast(a.delta[r]));
+    if (a.dbias != nullptr) {
+      float* to = a.dbias - r + c;
+      store(to, load(to, n) + change, n);
+    }
+    ds = change * broadcast(tile.scale);
+    To* row = static_cast<To*>(a.ds) + r * tile.stride + c;
+    n == 16 ? store(row, ds) : store(row, ds, n);
   }
 
   static constexpr cpu::PackKernels table() {
@@ -177,7 +182,7 @@ struct Packer {
             .panel_of_transposed = panel_of_transposed,
             .transpose = transpose_operand,
             .copy = copy,
-            .attention_softmax = Softmax<To>::rows,
+            .softmax = Softmax<To>::rows,
             .softmax_backward = softmax_backward};
   }
 };

@@ -62,33 +62,4 @@ DS_LANES_INLINE F32 drop(const cpu::DropoutKey& key, U32 words, F32 x) {
                      x * broadcast(key.scale));
 }
 
-/// Computes the factors of a DropoutTile (vector_kernels.h) in the order of the scores' tile.
-inline void dropout_tile(const cpu::DropoutTile& a) {
-  const F32 one = broadcast(1.0F);
-  U32 words[4];
-  if (!a.by_column) {
-    for (int64_t q = 0; q < a.queries; ++q) {
-      dropout_words(*a.key, a.group + static_cast<std::uint64_t>(q * a.groups_per_query), words);
-      for (int64_t j = 0; j < 4; ++j) {
-        store(a.out + q * cpu::kPanel + 16 * j, drop(*a.key, words[j], one));
-      }
-    }
-    return;
-  }
-  for (int64_t first = 0; first < a.queries; first += 16) {
-    U32 square[4][16];  // queries, then keys
-    for (int64_t q = 0; q < 16; ++q) {
-      dropout_words(*a.key, a.group + static_cast<std::uint64_t>((first + q) * a.groups_per_query),
-                    words);
-      for (int64_t j = 0; j < 4; ++j) square[j][q] = words[j];
-    }
-    for (int64_t j = 0; j < 4; ++j) {
-      transpose(square[j]);
-      for (int64_t k = 0; k < 16; ++k) {
-        store(a.out + (16 * j + k) * cpu::kPanel + first, drop(*a.key, square[j][k], one));
-      }
-    }
-  }
-}
-
 }  // namespace ds::DS_LANES

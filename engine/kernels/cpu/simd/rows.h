@@ -215,6 +215,7 @@ struct Rows {
 
   static constexpr cpu::ActKernels table() {
     return {.store_tile = store_tile<Act>,
+            .store_transposed = store_transposed<Act>,
             .embed_row = embed_row,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,

@@ -33,7 +33,8 @@ const cpu::VectorKernels& vector_kernels() {
       .normal_block = normal_block,
       .add_tile = add_tile,
       .sum_parts = sum_parts,
-      .dropout_tile = dropout_tile,
+      .scale_rows = scale_rows,
+      .end_softmax = end_softmax,
       .add_f32 = [](const float* a, const float* b, float* out, int64_t n) {
         Rows<float>::add(a, b, out, n);
       }};

@@ -63,6 +63,26 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
   }
 }
 
+template <class Act>
+void store_transposed(const float* tile, int64_t rows, int64_t columns, void* out_,
+                      int64_t stride) {
+  auto* out = static_cast<Act*>(out_);
+  for (int64_t r = 0; r < rows; r += 16) {
+    const int n = static_cast<int>(rows - r < 16 ? rows - r : 16);
+    for (int64_t c = 0; c < columns; c += 16) {
+      U32 square[16];
+      for (int64_t i = 0; i < 16; ++i) {
+        square[i] = i < n ? bits_of(load(tile + (r + i) * cpu::kPanel + c)) : broadcast(0U);
+      }
+      transpose(square);
+      for (int64_t i = 0; i < 16 && c + i < columns; ++i) {
+        Act* to = out + (c + i) * stride + r;
+        n == 16 ? store(to, from_bits(square[i])) : store(to, from_bits(square[i]), n);
+      }
+    }
+  }
+}
+
 inline void add_tile(const float* tile, int64_t rows, int64_t columns, float* out, int64_t stride,
                      bool accumulate) {
   for (int64_t r = 0; r < rows; ++r) {
