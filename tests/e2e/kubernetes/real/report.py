@@ -1,0 +1,48 @@
+"""Results of cases: lines while they run, and the table."""
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Result:
+    kind: str
+    case: str
+    corefile: str
+    complaints: list = field(default_factory=list)
+    details: str = ""
+    first_step: float | None = None
+    next_step: float | None = None
+    seconds: float = 0.0
+
+
+def seconds(value):
+    return "" if value is None else f"{value:.1f}"
+
+
+def print_result(result):
+    state = "FAILED" if result.complaints else "ok"
+    print(f"{state:6} {result.kind:14} {result.case:14} {result.corefile:8} first step {seconds(result.first_step):>5} s"
+          f"  after the fault {seconds(result.next_step):>5} s  whole {result.seconds:.0f} s", flush=True)
+    for line in result.complaints:
+        print("       " + line)
+    if result.details:
+        print("       " + result.details.replace("\n", "\n       "), flush=True)
+
+
+def table(cluster, results):
+    lines = [f"Kubernetes {cluster.version()}", "", "| kind | case | Corefile | as expected | first step, s | next step after the fault, s |",
+             "|---|---|---|---|---|---|"]
+    for result in results:
+        outcome = "**no**: " + "; ".join(result.complaints).replace("\n", " ") if result.complaints else "yes"
+        lines.append(f"| {result.kind} | {result.case} | {result.corefile} | {outcome} | {seconds(result.first_step)} | {seconds(result.next_step)} |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(results):
+    failed = sum(1 for result in results if result.complaints)
+    text = f"{len(results)} cases, {failed} unexpected"
+    starts = sorted(result.first_step for result in results if result.first_step is not None)
+    if starts:
+        text += (f"; apply to first step: median {statistics.median(starts):.1f} s, {sum(1 for value in starts if value <= 8)} of "
+                 f"{len(starts)} within 8 s, longest {starts[-1]:.1f} s")
+    return text
