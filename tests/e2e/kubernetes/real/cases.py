@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Callable
 
 from cluster import wait_for
+from job import STEPS
 from judge import Expect
 
 AGENTS = ("indexed", "jobset", "statefulset", "lws")
 SSH = ("mpijob", "trainjob")
 TOKEN = (*AGENTS, "trainjob-torch")
 ALL = (*AGENTS, *SSH, "trainjob-torch")
+LONG = 4000  # steps: a job that does not end by itself
 FAULT_STEP = 8  # a checkpoint of step 5 is there by then
 LATE_IMAGE = "registry.example/dslaunch:late"
 SHORT = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "train.steps=10"]  # without a volume
@@ -49,7 +51,7 @@ def at_step(act):
         job.wait_step(FAULT_STEP)
         job.fault = time.time()
         act(job)
-        job.wait_end(150)
+        job.wait_end(200)
     return run
 
 
@@ -129,7 +131,7 @@ def missing_secret(job):
     wait_for("CreateContainerConfigError that names the Secret", 60, says_so)
     job.fault = time.time()
     job.make_secret()
-    job.wait_end(150)
+    job.wait_end(200)
 
 
 def set_image(job, labels):
@@ -144,7 +146,7 @@ def late_image(job):
     job.wait_line("waiting|waits|no TCP|no DNS", 60)
     job.fault = time.time()
     set_image(job, job.kind.worker)
-    job.wait_end(150)
+    job.wait_end(200)
 
 
 def until_root_ends(seconds):
@@ -181,6 +183,7 @@ class Case:
     secret: bool = True
     edit: Callable = lambda text: text  # of the manifest
     own_space: bool = False
+    steps: int = STEPS
 
 
 SAVED = Expect("complete", 0, resumed=True)
@@ -203,15 +206,16 @@ CASES = {case.name: case for case in [
     Case("kill-pause", at_step(kill_pause), SAVED),
     Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws")),
     Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch")),
-    Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), TOKEN, ["--with=--wait=20s"]),
+    Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), TOKEN, ["--with=--wait=40s"]),
     Case("missing-secret", missing_secret, Expect("complete"), TOKEN, secret=False),
     Case("late-image", late_image, Expect("complete"), edit=lambda text: text),
     Case("deadline", lambda job: job.wait_end(90), Expect("failed: DeadlineExceeded", 143, '"exit_code":143.*"checkpoint":"/runs'),
-         ("indexed", "mpijob"), edit=deadline_of),
-    Case("timeout", until_root_ends(90), Expect("goes on|failed.*", 124, '"exit_code":124'), (*AGENTS, *SSH), ["--with=--timeout=12s"]),
+         ("indexed", "mpijob"), edit=deadline_of, steps=LONG),
+    Case("timeout", until_root_ends(90), Expect("goes on|failed.*", 124, '"exit_code":124'), (*AGENTS, *SSH), ["--with=--timeout=4s"],
+         ["--", "sleep", "60"]),
     Case("oom", until_root_ends(60), Expect("goes on|failed.*", 137, "memory"), ALL, ["--memory", "64Mi", "--max-restarts", "0"],
          ["--", "sh", "-c", "exec tail /dev/zero"]),
-    Case("config-error", until_failed, Expect("failed: .*", 64, "train.steps"), what=[*SHORT, "train.steps=banana"]),
+    Case("config-error", until_failed, Expect("failed: .*", 65, "train.steps"), what=[*SHORT, "train.steps=banana"]),
     Case("start-error", until_failed, Expect("failed: .*", None, "run folder"), what=[*SHORT, "log.dir=/proc/nope"]),
     Case("quota", quota, Expect("complete"), what=SHORT, own_space=True),
 ]}

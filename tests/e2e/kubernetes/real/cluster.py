@@ -102,6 +102,8 @@ class Cluster:
         self.apply(fault_pods(self.image))
         wait_for("the pods that send SIGKILL run", 120, self.fault_pods_run)
         self.apply(*volume(SPACE))
+        if not os.environ.get("DS_KUBERNETES_STORAGE_CLASS"):  # others may wait for a first pod
+            wait_for("the claim is bound", 60, lambda: self.get("pvc", CLAIM, "-n", SPACE)["status"]["phase"] == "Bound")
 
     def fault_pods_run(self):
         status = self.get("daemonset", "faults", "-n", FAULTS).get("status", {})

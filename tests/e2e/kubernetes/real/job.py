@@ -11,9 +11,12 @@ from kinds import has_labels
 
 STEP = re.compile(r"\[0\] step +(\d+)/(\d+) +loss")
 RESUMED = re.compile(r"checkpoint: step (\d+) resumed from")
-STEPS = 60
+STEPS = 40
+RUN = f"{int(time.time()):x}"  # folders of an earlier run are not seen
 # Some tenths of a second for each step on a quarter of a CPU.
-TRAINING = ["--in-image", "/opt/dslaunch/configs/tiny.toml", f"train.steps={STEPS}", "batch.accum=16", "checkpoint.every=5"]
+TRAINING = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "batch.accum=16", "checkpoint.every=5"]
+
+MEMORY = ["--memory", "300Mi"]
 
 
 def stamp(text):
@@ -46,12 +49,12 @@ class Job:
         self.main_end = None
 
     # Making it
-    def manifest(self, options=(), what=None):
-        folder = f"/runs/{self.name}"
-        training = [*TRAINING, f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints"]
+    def manifest(self, options=(), what=None, steps=STEPS):
+        folder = f"/runs/{RUN}/{self.name}"
+        training = [*TRAINING, f"train.steps={steps}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints"]
         return self.cluster.dslaunch(
             "k8s", "manifest", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space, "--nodes", "2",
-            "--image", self.cluster.image, "--cpu", "250m", "--memory", "300Mi", "--leave", "30",
+            "--image", self.cluster.image, "--cpu", "250m", "--leave", "30", *(MEMORY if "--memory" not in options else []),
             *(["--claim", f"{CLAIM}:/runs"] if what is None else []), *options, *(what or training))
 
     def make_secret(self, token=None):
@@ -175,6 +178,7 @@ class Job:
         with self.lock:
             pods = [f"{pod['metadata']['name']} {pod['status'].get('phase')} {json.dumps(pod['status'].get('containerStatuses', [{}])[0].get('state', {}))}"
                     for pod in self.pods.values()]
-            lines = [f"{when - self.applied:7.2f} {name}: {text}" for when, _, name, text in sorted(self.lines)][-40:]
+            lines = [f"{when - self.applied:7.2f} {name}: {text}" for when, _, name, text in sorted(self.lines)
+                     if not re.search(r"\[0\] step +\d*[1-9]/", text)][-60:]
             ends = [f"exit code {code}: {message}" for _, code, message in self.ends.values()]
         return "\n".join(["events:", *mine, "pods:", *pods, "ended containers:", *ends, "last lines:", *lines])

@@ -45,7 +45,7 @@ TORCH_RUNTIME = {
     "kind": "ClusterTrainingRuntime",
     "metadata": {"name": "torch-distributed", "labels": {"trainer.kubeflow.org/framework": "torch"}},
     "spec": {
-        "mlPolicy": {"numNodes": 1, "torch": {"numProcPerNode": "auto"}},
+        "mlPolicy": {"numNodes": 1, "torch": {}},
         "template": {"spec": {"replicatedJobs": [{
             "name": "node",
             "template": {

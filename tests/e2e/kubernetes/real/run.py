@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
 from cluster import SPACE, CaseFailed, Cluster, namespace
-from job import STEPS, Job
+from job import Job
 from judge import Seen, complaints
 from kinds import KINDS, TORCH_RUNTIME
 from report import Result, print_result, summary, table
@@ -41,7 +41,7 @@ def run_case(cluster, kind, case, corefile, number):
         begin_case(cluster, job, case)
         case.run(job)
         time.sleep(0.5)  # the last lines of output
-        result.complaints = complaints(expectation(kind, case), seen_of(job))
+        result.complaints = complaints(expectation(kind, case), seen_of(job, case.steps if case.what is None else 0))
     except CaseFailed as error:
         result.complaints = [str(error)]
     except Exception:  # a fault of the test: shown as a failed case
@@ -72,16 +72,16 @@ def begin_case(cluster, job, case):
             "spec": {"hard": {"limits.cpu": "300m"}}})
     if case.secret and job.kind.name in TOKEN:
         job.make_secret()
-    text = job.manifest(case.options, case.what)
+    text = job.manifest(case.options, case.what, case.steps)
     if case.name == "late-image":
         text = text.replace(cluster.image, LATE_IMAGE)
     job.apply(case.edit(text))
 
 
-def seen_of(job):
+def seen_of(job, whole):
     steps = job.steps()
-    return Seen(job.main_end or "goes on", job.root_codes(), job.messages(), job.resumed(), max((step for _, step in steps), default=0),
-                0 if "train.steps=10" in job.text() or job.name.startswith("quota") else STEPS, job.text())
+    last = max((step for _, step in steps), default=0)
+    return Seen(job.main_end or "goes on", job.root_codes(), job.messages(), job.resumed(), last, whole, job.text())
 
 
 def fill(result, job, began):
@@ -109,7 +109,9 @@ def available(cluster, kind):
         return ""
     if not cluster.tool or not kind.operator:
         return f"the cluster does not have {kind.resource}"
-    cluster.call([cluster.tool, "operator", kind.operator], seconds=120)
+    for _ in range(2):  # the first process may end because the API server does not serve its new types yet
+        cluster.call([cluster.tool, "operator", kind.operator], seconds=120, check=False)
+        cluster.kc("wait", "--for=condition=established", "crd/" + kind.resource, "--timeout=30s")
     return ""
 
 
