@@ -11,7 +11,9 @@ from cluster import SPACE, CaseFailed, Cluster, namespace
 from job import Job
 from judge import Seen, complaints
 from kinds import KINDS, TORCH_RUNTIME
+from page import run_page
 from report import Result, print_result, summary, table
+from validate import validate
 
 
 def options():
@@ -144,6 +146,10 @@ def run_on(cluster, args, corefile):
     kinds = open_kinds(cluster, list(dict.fromkeys(kind for kind, _ in pairs)))
     cluster.prepare()
     cluster.ahead = cluster.clock_ahead()
+    if args.validate:
+        return validate(cluster)
+    if args.docs:
+        return run_page(cluster, available)
     if args.starts:
         return [run_case(cluster, kind, CASES["train"], corefile, number) for kind in kinds for number in range(args.starts)]
     pairs = [(kind, case) for kind, case in pairs if kind in kinds]
@@ -155,16 +161,8 @@ def main():
     args = options()
     cluster = Cluster()
     cluster.logs = args.logs
-    results = []
     try:
-        for corefile in args.corefile.split(","):
-            if cluster.tool:
-                cluster.start(corefile, not args.no_image)
-            elif corefile:
-                sys.exit("run.py: --corefile needs DS_KUBERNETES_TOOL")
-            results += run_on(cluster, args, corefile or "as found")
-            if not args.keep:
-                cluster.remove()
+        results = run_all(cluster, args)
         text = table(cluster, results)
     finally:
         cluster.close()
@@ -173,6 +171,19 @@ def main():
             file.write(text)
     print(summary(results))
     return 1 if any(result.complaints for result in results) else 0
+
+
+def run_all(cluster, args):
+    results = []
+    for corefile in args.corefile.split(","):
+        if cluster.tool:
+            cluster.start(corefile, not args.no_image)
+        elif corefile:
+            sys.exit("run.py: --corefile needs DS_KUBERNETES_TOOL")
+        results += run_on(cluster, args, corefile or "as found")
+        if not args.keep:
+            cluster.remove()
+    return results
 
 
 if __name__ == "__main__":
