@@ -23,7 +23,7 @@
 namespace {
 
 constexpr auto kRendezvousTimeout = std::chrono::seconds(120);
-constexpr auto kForLocalRank0 = std::chrono::seconds(1);
+constexpr auto kForLocalRank0 = std::chrono::seconds(2);
 
 constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.

@@ -197,6 +197,7 @@ Prepared prepare(const JobRequest& given) {
   Backend backend =
       make_backend(config.device, start.request.local_rank, start.request.local_ranks);
   choose_device_share(config, backend);
+  build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
   AutoChoice chosen = plan_launch(config, launch_place(start.request, true),
                                   workspace_of(*backend.kernels), *backend.device);
   return {std::move(start),    std::move(reason),  std::move(config), std::move(data),

@@ -21,7 +21,7 @@ SaveOutcome StartVote::together(std::string_view about, const Work& work) {
   } catch (const std::exception& caught) {
     own = as_error(caught);
     if (own->kind() == ErrorKind::comm) throw *own;  // the others know: the group has failed
-    outcome.fail(own->what());
+    outcome.fail(own->for_people());
     leave();
   }
   SaveOutcome all;

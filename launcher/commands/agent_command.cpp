@@ -93,6 +93,7 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   setup.roots = {RootAddress{root.host, root.port}};
   setup.wait = pods.wait;
   setup.first_dial = first_look(root.host);
+  if (setup.first_dial.count() > 0) setup.knocks_at = own_variable("POD_IP").value_or("");
   setup.say = [&last](std::string_view text) {
     last = text;
     say_line(text);

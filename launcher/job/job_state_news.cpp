@@ -215,8 +215,10 @@ bool JobState::came_first(const RankExited& event) const {
   const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
   const bool node_lost = cause_.kind == Cause::Kind::node;
   if (!acting || (cause_.kind != Cause::Kind::rank && !node_lost)) return false;
-  if (policy_.trains && !node_lost && lost_another(cause_.end) && failed_itself(event.end))
-    return true;
+  if (policy_.trains && !node_lost) {
+    if (lost_another(cause_.end) && failed_itself(event.end)) return true;
+    if (failed_itself(cause_.end) && !failed_itself(event.end)) return false;
+  }
   // The node lived when it sent its last message, at most kUnderWay before that arrived.
   if (node_lost)
     return event.time.here && cause_.time.here &&

@@ -17,6 +17,7 @@
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/join/join_connection.h"
 #include "launcher/join/joiner_parts.h"
+#include "launcher/join/knock.h"
 
 namespace ds::launcher {
 namespace {
@@ -25,6 +26,8 @@ using namespace std::chrono_literals;
 
 /// Pause after a failed connection: a wrong key, another job, a root that has just ended.
 constexpr std::chrono::milliseconds kRetry = 500ms;
+/// Knocks in between are ignored, so that no sender can keep this node from dialing.
+constexpr std::chrono::milliseconds kKnockPause = 1s;
 /// Time limit for a root to end the job, by its own grace, after this node has reported a signal.
 constexpr auto kRootDecides = 10min;
 
@@ -48,7 +51,11 @@ class Joiner {
         uid_(setup.uid.empty() ? JoinKey::random().hex().substr(0, 16) : setup.uid),
         silence_(std::max(setup.silence, kShortestJoinSilence)),
         dial_(io_, setup.roots, silence_),
-        wait_until_(Clock::now() + setup.wait) {}
+        wait_until_(Clock::now() + setup.wait) {
+    if (!setup.knocks_at.empty())
+      knocks_.emplace(io_, setup.knocks_at, setup.roots.front().port,
+                      [this](const std::string& address) { on_knock(address); });
+  }
   ~Joiner() { drop_connection(); }
   Joiner(const Joiner&) = delete;
   Joiner& operator=(const Joiner&) = delete;
@@ -67,19 +74,28 @@ class Joiner {
   // Connection to the root.
 
   void dial() {
+    if (!code_) dial_.start([this](DialResult result) { dialed(std::move(result)); });
+  }
+
+  void dialed(DialResult result) {
     if (code_) return;
-    dial_.start([this](DialResult result) {
-      if (code_) return;
-      root_ = result.root;
-      if (!result.socket) return retry(std::move(result.problem), result.retry_after);
-      connection_ = std::make_shared<JoinConnection>(
-          std::move(*result.socket), TlsSession::Side::joiner, setup_.key,
-          JoinConnectionEvents{
-              .on_established = [this] { greet(); },
-              .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
-              .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
-      connection_->start();
-    });
+    root_ = result.root;
+    if (!result.socket) return retry(std::move(result.problem), result.retry_after);
+    connection_ = std::make_shared<JoinConnection>(
+        std::move(*result.socket), TlsSession::Side::joiner, setup_.key,
+        JoinConnectionEvents{
+            .on_established = [this] { greet(); },
+            .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
+            .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
+    connection_->start();
+  }
+
+  void on_knock(const std::string& address) {
+    const Clock::time_point now = Clock::now();
+    if (code_ || connection_ || leaving_ || now - knocked_ < kKnockPause) return;
+    knocked_ = now;
+    timer_.cancel();
+    dial_.start_at(address, [this](DialResult result) { dialed(std::move(result)); });
   }
 
   void greet() {
@@ -239,6 +255,7 @@ class Joiner {
   std::string uid_;
   std::chrono::milliseconds silence_;
   RootDial dial_;
+  std::optional<KnockListener> knocks_;
   std::uint64_t started_ = wall_clock();
   std::string root_;  // address as dialed
   std::shared_ptr<JoinConnection> connection_;
@@ -247,6 +264,7 @@ class Joiner {
   Clock::time_point wait_until_;
   Clock::time_point told_at_ = Clock::now();
   Clock::time_point looked_ = Clock::now();
+  Clock::time_point knocked_;
   StopSignals signals_seen_;
   std::optional<int> leaving_;
   std::optional<JoinOver> over_;

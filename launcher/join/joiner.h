@@ -28,6 +28,7 @@ struct JoinerSetup {
   std::chrono::milliseconds first_dial{0};    // pause before the first lookup of the root
   std::chrono::milliseconds silence{8'000};   // after which the root is lost, while no agent runs
   std::function<void(std::string_view)> say;  // lines for users
+  std::string knocks_at{};                    // own numeric address, to hear knocks; may be empty
   bool only_trouble = false;                  // report problems only
   std::function<void(const JoinOver&)> on_over;  // called before the end; may be empty
 };

@@ -138,7 +138,18 @@ class RootDial {
   void start(std::function<void(DialResult)> done) {
     done_ = std::move(done);
     root_ = roots_[next_++ % roots_.size()];
-    names_.look_up(root_.host, [this](const DnsResult& result) { connect(result); });
+    names_.look_up(root_.host, [this, attempt = ++attempts_](const DnsResult& result) {
+      if (attempt == attempts_) connect(result);
+    });
+  }
+  /// Gives up the attempt under way, whose `done` does not come, and dials this numeric address of
+  /// the root instead.
+  void start_at(const std::string& address, std::function<void(DialResult)> done) {
+    done_ = std::move(done);
+    root_ = roots_.front();
+    root_.host = address;
+    ++attempts_;
+    connect({.addresses = {asio::ip::make_address(address)}});
   }
 
  private:
@@ -190,6 +201,7 @@ class RootDial {
   DnsLookup names_;
   std::mt19937 generator_{std::random_device{}()};
   std::size_t next_ = 0;
+  int attempts_ = 0;
   int looks_ = 0;  // consecutive lookups that found nothing
   std::chrono::milliseconds retry_ = kFirstRetry;
   RootAddress root_;

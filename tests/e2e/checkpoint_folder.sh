@@ -91,7 +91,7 @@ for rank in 0 1; do
   [ -n "${pids[rank + 1]:-}" ] || continue
   wait "${pids[rank + 1]}"
   code=$?
-  [ $code = 65 ] || fail "nodes that see another folder: rank $rank: exit code $code: $(tail -n 5 "$work/apart.$rank.out")"
+  [ $code = $((rank ? 65 : 69)) ] || fail "nodes that see another folder: rank $rank: exit code $code: $(tail -n 5 "$work/apart.$rank.out")"
   told "$work/apart.$rank.out" "checkpoint.dir $disk/shared is not the same folder on all nodes" "nodes that see another folder, rank $rank"
   grep -qF "(rank 1)" "$work/apart.$rank.out" || fail "which rank? $(cat "$work/apart.$rank.out")"
 done

@@ -58,7 +58,7 @@ for ((rank = 0; rank < ranks; ++rank)); do
   # After that all hear of it, and the others name the rank, unless the launcher has ended them before.
   others="dsrunner: "
   breaks 65 $rank 'trap "" XFSZ; ulimit -f 0' "$others" checkpoint.dir=saved
-  sanitized || restarts=0 breaks 1 $rank 'ulimit -v 220000' "$others" model.hidden=384 model.layers=8 batch.micro=16 data.seq_len=256
+  sanitized || restarts=0 breaks 1 $rank 'ulimit -v 400000' "$others" model.hidden=384 model.layers=8 batch.micro=64 data.seq_len=256
   restarts=0 breaks 139 $rank 'ulimit -c 0; kill -SEGV $$' 'killed by SIGSEGV'
 done
 # Only rank 0 makes the run's folder.

@@ -9,9 +9,9 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/deadline.h"
-#include "launcher/dns/dns_lookup.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/fold_names.h"
+#include "launcher/join/knock.h"
 
 namespace ds::launcher {
 
@@ -22,14 +22,15 @@ using namespace std::chrono_literals;
 constexpr auto kLook = 50ms;  // interval of checks for missing nodes
 constexpr auto kAsk = 1s;     // interval of calls of given_up
 constexpr auto kSayEvery = 10s;
-constexpr auto kLookAhead = 5s;  // time before a line to start its lookups; a lookup takes as long
+constexpr auto kKnockEvery = 3s;          // and so long after the start for the first time
 constexpr std::size_t kMostLookups = 64;  // more names would not fit into a readable line
 
 class Gathering {
  public:
   Gathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
       : server_(server), request_(request) {
-    if (request_.dial_of) dns_.emplace(io);
+    next_knock_ = started_ + std::min<Clock::duration>(kKnockEvery, request.wait / 2);
+    if (request_.dial_of) knocker_.emplace(io, request_.port);
   }
 
   [[nodiscard]] std::vector<std::string> missing() const {
@@ -53,7 +54,7 @@ class Gathering {
     }
     if (now - started_ >= request_.wait)
       return Gathered{contract::kExitUnreachable, line_of(names, now)};
-    if (dns_) look_up_ahead(names, now);
+    if (knocker_) knock(names, now);
     if (now - said_ >= kSayEvery) {
       said_ = now;
       const std::string line = line_of(names, now);
@@ -64,17 +65,13 @@ class Gathering {
   }
 
  private:
-  /// Starts lookups of missing places before a line or the end. Each result replaces the former
-  /// one.
-  void look_up_ahead(const std::vector<std::string>& names, Clock::time_point now) {
-    const auto ahead = std::min<Clock::duration>(kLookAhead, request_.wait / 2);
-    const bool line_is_near = now - said_ + ahead >= kSayEvery;
-    const bool end_is_near = now - started_ + ahead >= request_.wait;
-    if (!(line_is_near && looked_ <= said_) && !(end_is_near && !looked_last_)) return;
-    looked_ = now;
-    looked_last_ = end_is_near;
+  /// Knocks at missing places. Most nodes have joined before the first knock, so that DNS caches
+  /// learn no addresses that the next start would find outdated.
+  void knock(const std::vector<std::string>& names, Clock::time_point now) {
+    if (now < next_knock_) return;
+    next_knock_ = now + kKnockEvery;
     for (const std::string& place : names | std::views::take(kMostLookups))
-      dns_->look_up(request_.dial_of(place), [this, place](const DnsResult& result) {
+      knocker_->knock(request_.dial_of(place), [this, place](const DnsResult& result) {
         stages_[place] = result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
                                                             : result.text;
       });
@@ -83,20 +80,19 @@ class Gathering {
   [[nodiscard]] std::string line_of(const std::vector<std::string>& names, Clock::time_point now) {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
     const std::size_t all = request_.places.size() + request_.here;
-    if (!dns_) return waiting_line(all, names, since, request_.stage_of);
+    if (!knocker_) return waiting_line(all, names, since, request_.stage_of);
     return waiting_line(all, names, since,
                         [this](const std::string& place) { return stages_[place]; });
   }
 
   JoinServer& server_;
   const GatherRequest& request_;
-  std::optional<DnsLookup> dns_;
   std::map<std::string, std::string> stages_;  // state of a place in DNS; empty: not known yet
+  std::optional<Knocker> knocker_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;
   Clock::time_point asked_ = started_;
-  Clock::time_point looked_ = started_;
-  bool looked_last_ = false;
+  Clock::time_point next_knock_;
 };
 
 }  // namespace

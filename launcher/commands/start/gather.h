@@ -3,6 +3,7 @@
 
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@ struct GatherRequest {
   std::vector<std::string> places;  // places that must dial in
   std::chrono::milliseconds wait{600'000};
   std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
-  /// Returns the DNS name of a place. If set, lookups of missing places give their states. May be
-  /// empty.
+  /// Returns the DNS name of a place. If set, missing places are looked up, for their states, and
+  /// knocked at on `port` (knock.h). May be empty.
   std::function<std::string(const std::string& place)> dial_of;
+  std::uint16_t port = 0;
   std::function<std::string(const std::string& place)>
       stage_of;                                          // state of a missing place; or null
   std::function<std::optional<std::string>()> given_up;  // reason to give up; may be null

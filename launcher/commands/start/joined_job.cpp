@@ -122,6 +122,7 @@ class JoinedJob {
                           .wait = setup_.wait,
                           .here = setup_.own_place ? 1U : 0U,
                           .dial_of = setup_.dial_of,
+                          .port = setup_.port,
                           .stage_of = setup_.stage_of,
                           .given_up = setup_.given_up,
                           .signal = [this] { return told_; },

@@ -24,9 +24,10 @@ die() {
 
 # write KIND NAME WORDS...: its manifest
 write() {
-  local kind=$1 name=$2
+  local kind=$1 name=$2 root=()
   shift 2
-  "$DS_BIN/dslaunch" k8s manifest --kind "$kind" --name "$name" --nodes $nodes --slots 1 --cpu 1 --image example/dslaunch:1 \
+  case $kind in mpijob | etjob) root=(--run-as-root) ;; esac # the emulated operators mount keys for root
+  "$DS_BIN/dslaunch" k8s manifest --kind "$kind" "${root[@]}" --name "$name" --nodes $nodes --slots 1 --cpu 1 --image example/dslaunch:1 \
     -x GIVEN=yes "$@" > "$dir/$name.yaml" || die "$kind: no manifest"
 }
 
@@ -108,7 +109,6 @@ for kind in $kinds; do
     *) hosts=($kind-{0,1}) ;;
   esac
   user=1000
-  [ $kind != trainjob-torch ] || user=0
   ran $kind $user "${hosts[@]}"
 done
 for kind in $operators; do

@@ -75,6 +75,14 @@ TEST_CASE("in a training, a rank's own error counts before the ranks that lost t
   CHECK(after_69(exited(0, 65), false) == "finish 69, rank 3, 3 after it");
 }
 
+TEST_CASE("in a training, ranks that ended by the order to stop are never the cause of an own error") {
+  JobState job = started_job(1, 3, {.trains = true});
+  job.on(ended_there(2, 69, 1000), kT0);
+  job.on(ended_there(0, 65, 3000), kT0);
+  job.on(ended_there(1, 143, 2000), kT0);
+  CHECK(headline_after(job, 1) == "finish 65, rank 0, 2 after it");
+}
+
 TEST_CASE("in a training, no restart follows a wrong configuration, whoever reports first") {
   for (const int code : {64, 65}) {
     JobState job = started_job(1, 2, {.max_restarts = 3, .trains = true});
