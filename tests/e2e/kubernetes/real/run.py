@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
 from cluster import SPACE, CaseFailed, Cluster, namespace
-from job import Job
+from job import Job, stamp
 from judge import Seen, complaints
 from kinds import KINDS, TORCH_RUNTIME
 from page import run_page
@@ -103,11 +103,19 @@ def marks(job):
         return sorted((line[0], " resumed from " in line[3]) for line in job.lines)
 
 
+def is_alive(cluster, kind):
+    """The tool's mpi-operator ends when a busy machine makes it lose its lease, and nothing starts it again."""
+    if kind.operator != "mpi":
+        return True
+    lease = cluster.get("lease", "mpi-operator", "-n", "mpi-operator")
+    return lease is not None and time.time() - stamp(lease["spec"]["renewTime"]) < 60
+
+
 def available(cluster, kind):
     """Returns why a kind cannot run on this cluster; empty: it can."""
     if not kind.controller:
         return "no controller"
-    if cluster.has_resource(kind.resource):
+    if cluster.has_resource(kind.resource) and (not cluster.tool or is_alive(cluster, kind)):
         return ""
     if not cluster.tool or not kind.operator:
         return f"the cluster does not have {kind.resource}"
