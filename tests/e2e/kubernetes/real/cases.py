@@ -207,7 +207,7 @@ CASES = {case.name: case for case in [
     Case("kill-rank", at_step(kill_rank), SAVED),
     Case("kill-agent", at_step(kill_agent), SAVED),
     Case("kill-root", at_step(kill_root), SAVED),
-    Case("kill-pause", at_step(kill_pause), SAVED),
+    Case("kill-pause", at_step(kill_pause), SAVED, steps=120),  # the kubelet needs some seconds to see it
     Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws")),
     Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch")),
     Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), TOKEN, ["--with=--wait=40s"]),

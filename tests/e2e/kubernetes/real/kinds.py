@@ -14,8 +14,7 @@ class Kind:
     root: dict = field(default_factory=dict)  # labels of the pod that has the job's output
     worker: dict = field(default_factory=dict)  # labels of the pod that cases disturb
     ends: bool = True  # False: a service, whose pods stay after success
-    launcher: bool = False  # the root runs no ranks
-    pods: int = 2  # of a job with two nodes
+    users: tuple = ("", "--run-as-root")  # empty: uid 1000
 
 
 KINDS = {
@@ -29,13 +28,13 @@ KINDS = {
              root={"leaderworkerset.sigs.k8s.io/worker-index": "0"},
              worker={"leaderworkerset.sigs.k8s.io/worker-index": "1"}),
         Kind("volcano", "jobs.batch.volcano.sh", controller=False),
-        Kind("mpijob", "mpijobs.kubeflow.org", "mpi", launcher=True, pods=3,
+        Kind("mpijob", "mpijobs.kubeflow.org", "mpi",
              root={"training.kubeflow.org/job-role": "launcher"},
              worker={"training.kubeflow.org/job-role": "worker", "training.kubeflow.org/replica-index": "1"}),
-        Kind("trainjob", "trainjobs.trainer.kubeflow.org", "trainer",
+        Kind("trainjob", "trainjobs.trainer.kubeflow.org", "trainer", users=("",),
              root={SET: "launcher"}, worker={SET: "node", INDEX: "0"}),
         Kind("trainjob-torch", "trainjobs.trainer.kubeflow.org", "trainer", root={INDEX: "0"}, worker={INDEX: "1"}),
-        Kind("etjob", "trainingjobs.kai.alibabacloud.com", controller=False),
+        Kind("etjob", "trainingjobs.kai.alibabacloud.com", controller=False, users=("--run-as-root",)),
     ]
 }
 
