@@ -75,7 +75,8 @@ TEST_CASE("in a training, a rank's own error counts before the ranks that lost t
   CHECK(after_69(exited(0, 65), false) == "finish 69, rank 3, 3 after it");
 }
 
-TEST_CASE("in a training, ranks that ended by the order to stop are never the cause of an own error") {
+TEST_CASE(
+    "in a training, ranks that ended by the order to stop are never the cause of an own error") {
   JobState job = started_job(1, 3, {.trains = true});
   job.on(ended_there(2, 69, 1000), kT0);
   job.on(ended_there(0, 65, 3000), kT0);
