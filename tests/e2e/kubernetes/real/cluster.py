@@ -92,8 +92,10 @@ class Cluster:
         return subprocess.run([*self.words, "get", resource, "-n", "default"], capture_output=True, timeout=60,
                               check=False).returncode == 0
 
-    def version(self):
-        return json.loads(self.kc("version", "-o", "json"))["serverVersion"]["gitVersion"]
+    def versions(self):
+        server = json.loads(self.kc("version", "-o", "json"))["serverVersion"]["gitVersion"]
+        node = self.get("nodes")["items"][0]["status"]["nodeInfo"]
+        return f"Kubernetes {server}, {node['containerRuntimeVersion']}, Linux {node['kernelVersion']}"
 
     # What the tests need
     def prepare(self):

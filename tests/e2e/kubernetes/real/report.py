@@ -29,12 +29,34 @@ def print_result(result):
         print("       " + result.details.replace("\n", "\n       "), flush=True)
 
 
-def table(cluster, results):
-    lines = [f"Kubernetes {cluster.version()}", "", "| kind | case | Corefile | as expected | first step, s | next step after the fault, s |",
-             "|---|---|---|---|---|---|"]
+def cell(result):
+    """What a case gave: seconds to the first step and from the fault to the next step; or that it failed."""
+    if result is None:
+        return ""
+    if result.complaints:
+        return "**unexpected**"
+    times = [seconds(value) for value in (result.first_step, result.next_step) if value is not None]
+    return " / ".join(times) or "as expected"
+
+
+def matrix(results):
+    """One table of cases x kinds for the results of one Corefile."""
+    kinds = list(dict.fromkeys(result.kind for result in results))
+    cases = list(dict.fromkeys(result.case for result in results))
+    by_place = {(result.case, result.kind): result for result in results}
+    lines = ["| case | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
+    for case in cases:
+        lines.append(f"| {case} | " + " | ".join(cell(by_place.get((case, kind))) for kind in kinds) + " |")
+    return lines
+
+
+def table(versions, results):
+    lines = [versions]
+    for corefile in dict.fromkeys(result.corefile for result in results):
+        lines += ["", f"Corefile {corefile}:", "", *matrix([result for result in results if result.corefile == corefile])]
     for result in results:
-        outcome = "**no**: " + "; ".join(result.complaints).replace("\n", " ") if result.complaints else "yes"
-        lines.append(f"| {result.kind} | {result.case} | {result.corefile} | {outcome} | {seconds(result.first_step)} | {seconds(result.next_step)} |")
+        if result.complaints:
+            lines += ["", f"- {result.kind} {result.case} ({result.corefile}): " + "; ".join(result.complaints).replace("\n", " ")]
     return "\n".join(lines) + "\n"
 
 

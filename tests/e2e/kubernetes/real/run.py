@@ -171,7 +171,7 @@ def main():
     cluster.logs = args.logs
     try:
         results = run_all(cluster, args)
-        text = table(cluster, results)
+        text = table(cluster.versions(), results)
     finally:
         cluster.close()
     if args.table:
