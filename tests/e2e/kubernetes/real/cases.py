@@ -7,6 +7,7 @@ from typing import Callable
 from cluster import wait_for
 from job import STEPS
 from judge import Expect
+from kinds import has_labels
 
 AGENTS = ("indexed", "jobset", "statefulset", "lws")
 SSH = ("mpijob", "trainjob")
@@ -14,7 +15,7 @@ TOKEN = (*AGENTS, "trainjob-torch")
 ALL = (*AGENTS, *SSH, "trainjob-torch")
 LONG = 4000  # steps: a job that does not end by itself
 FAULT_STEP = 8  # a checkpoint of step 5 is there by then
-LATE_IMAGE = "registry.example/dslaunch:late"
+LATE_IMAGE = "127.0.0.1:1/dslaunch:late"  # a registry that refuses at once
 SHORT = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "train.steps=10"]  # without a volume
 
 # Kills a process of a container or pod, as the node sees it: WHAT is rank, first or pause.
@@ -134,18 +135,22 @@ def missing_secret(job):
     job.wait_end(200)
 
 
-def set_image(job, labels):
-    pod = wait_for("a pod", 30, lambda: job.pod(labels))
+def set_image(job, pod):
     kc(job, "patch", "pod", pod["metadata"]["name"], "--type=json", "-p",
        json.dumps([{"op": "replace", "path": "/spec/containers/0/image", "value": job.cluster.image}]))
 
 
 def late_image(job):
-    """The worker's image can be pulled only later."""
-    set_image(job, job.kind.root)
-    job.wait_line("waiting|waits|no TCP|no DNS", 60)
+    """All pods but the worker get the image at once, the worker when the others wait for it."""
+    wait_for("root and worker", 30, lambda: job.root() and job.worker())
+    time.sleep(1)  # the rest of the pods
+    with job.lock:
+        others = [pod for pod in job.pods.values() if not has_labels(pod, job.kind.worker)]
+    for pod in others:
+        set_image(job, pod)
+    job.wait_line("wait|no TCP|no DNS|nodes are here", 120)
     job.fault = time.time()
-    set_image(job, job.kind.worker)
+    set_image(job, job.worker())
     job.wait_end(200)
 
 

@@ -46,7 +46,7 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def call(self, words, stdin=None, seconds=120, check=True, environment=None):
-        done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=seconds, check=False,
+        done = subprocess.run(words, input=stdin, capture_output=True, text=True, errors="replace", timeout=seconds, check=False,
                               env=environment)
         if check and done.returncode != 0:
             raise CaseFailed(f"{' '.join(words[:8])}: exit code {done.returncode}: {(done.stderr or done.stdout).strip()}")
