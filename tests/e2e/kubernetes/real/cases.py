@@ -94,10 +94,6 @@ def kill_pause(job):
     kill(job, job.worker(), "pause")
 
 
-def all_ended(job):
-    wait_for("all pods end", 60, lambda: not job.pod({}) or not job.worker())
-
-
 def scale(job):
     sizes = {
         "indexed": lambda n: {"completions": n, "parallelism": n},
@@ -105,7 +101,8 @@ def scale(job):
         "lws": lambda n: {"replicas": n - 1},
     }[job.kind.name]
     patch(job, sizes(1))
-    all_ended(job)
+    gone = job.worker()["metadata"]["name"]
+    wait_for("the worker ends", 60, lambda: gone not in job.live_pods())
     job.fault = time.time()
     patch(job, sizes(2))
 
@@ -113,7 +110,7 @@ def scale(job):
 def suspend(job):
     spec = (lambda on: {"runPolicy": {"suspend": on}}) if job.kind.name == "mpijob" else (lambda on: {"suspend": on})
     patch(job, spec(True))
-    wait_for("all pods end", 60, lambda: not job.pod({}))
+    wait_for("all pods end", 60, lambda: not job.live_pods())
     job.fault = time.time()
     patch(job, spec(False))
 

@@ -138,6 +138,11 @@ class Job:
         with self.lock:
             return [code for uid, code, _ in self.ends.values() if has_labels(self.pods[uid], self.kind.root)]
 
+    def live_pods(self):
+        """Names of the pods that have not ended, as the server knows them."""
+        items = self.cluster.get("pods", "-n", self.space, "-l", f"dslaunch.io/job={self.name}")["items"]
+        return [pod["metadata"]["name"] for pod in items if pod["status"].get("phase") in ("Pending", "Running")]
+
     def find_main_end(self):
         """How the main object has ended: 'complete', 'failed: REASON', or nothing."""
         main = self.cluster.get(self.kind.resource, self.name, "-n", self.space)
@@ -155,17 +160,15 @@ class Job:
     def wait_step(self, least, seconds=60):
         wait_for(f"step {least}", seconds, lambda: any(step >= least for _, step in self.steps()))
 
-    def wait_ends(self, count, seconds):
-        wait_for(f"{count} ended containers", seconds, lambda: len(self.ends) >= count)
-
     def wait_end(self, seconds):
         if self.kind.ends:
             self.main_end = wait_for("the end of the job", seconds, self.find_main_end, 1)
             wait_for("the exit code of the root", 20, self.root_codes)
             return
         self.wait_line(r"\[0\] done after", seconds)
+        codes = len(self.root_codes())
         self.delete()
-        wait_for("the exit codes of all pods", 60, lambda: not self.pod({}) and self.root_codes())
+        wait_for("the root's exit code after the deletion", 60, lambda: len(self.root_codes()) > codes)
         self.main_end = "complete"
 
     def delete(self):

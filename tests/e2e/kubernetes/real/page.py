@@ -44,7 +44,7 @@ def run_block(cluster, block, folder):
     text = block.text.replace("registry.example/dslaunch:1", cluster.image)
     storage = os.environ.get("DS_KUBERNETES_STORAGE_CLASS")
     text = text.replace(f"storageClassName: {STORAGE}", f"storageClassName: {storage}") if storage else text
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=cluster.environment, capture_output=True, errors="replace",
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=cluster.environment, capture_output=True,
                           text=True, errors="replace", timeout=400, check=False, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout + done.stderr
 
