@@ -100,8 +100,8 @@ def scale(job):
         "statefulset": lambda n: {"replicas": n},
         "lws": lambda n: {"replicas": n - 1},
     }[job.kind.name]
-    patch(job, sizes(1))
     gone = job.worker()["metadata"]["name"]
+    patch(job, sizes(1))
     wait_for("the worker ends", 60, lambda: gone not in job.live_pods())
     job.fault = time.time()
     patch(job, sizes(2))

@@ -140,8 +140,8 @@ class Job:
 
     def live_pods(self):
         """Names of the pods that have not ended, as the server knows them."""
-        items = self.cluster.get("pods", "-n", self.space, "-l", f"dslaunch.io/job={self.name}")["items"]
-        return [pod["metadata"]["name"] for pod in items if pod["status"].get("phase") in ("Pending", "Running")]
+        found = self.cluster.get("pods", "-n", self.space, "-l", f"dslaunch.io/job={self.name}") or {"items": []}
+        return [pod["metadata"]["name"] for pod in found["items"] if pod["status"].get("phase") in ("Pending", "Running")]
 
     def find_main_end(self):
         """How the main object has ended: 'complete', 'failed: REASON', or nothing."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
 from cluster import SPACE, CaseFailed, Cluster, namespace
-from job import Job, stamp
+from job import RUN, Job, stamp
 from judge import Seen, complaints
 from kinds import KINDS, TORCH_RUNTIME
 from page import run_page
@@ -34,7 +34,7 @@ def options():
 
 
 def run_case(cluster, kind, case, corefile, number):
-    name = f"{case.name[:8].strip('-')}-{kind.name[:4]}-{number}"
+    name = f"{case.name[:8].strip('-')}-{kind.name[:4]}-{RUN[-4:]}-{number}"
     space = f"{SPACE}-{name}" if case.own_space else SPACE
     result = Result(kind.name, case.name, corefile)
     job = Job(cluster, kind, name, space)
