@@ -212,9 +212,10 @@ CASES = {case.name: case for case in [
     Case("kill-pause", at_step(kill_pause), SAVED, steps=120),  # the kubelet needs some seconds to see it
     Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws")),
     Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch")),
-    Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), TOKEN, ["--with=--wait=40s"]),
+    Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), AGENTS, ["--with=--wait=40s"]),
     Case("missing-secret", missing_secret, Expect("complete"), TOKEN, secret=False),
-    Case("late-image", late_image, Expect("complete"), edit=lambda text: text),
+    # The launcher of a TrainJob is created only when the other pods are ready.
+    Case("late-image", late_image, Expect("complete"), (*AGENTS, "mpijob", "trainjob-torch")),
     Case("deadline", lambda job: job.wait_end(90), Expect("failed: DeadlineExceeded", 143, '"exit_code":143.*"checkpoint":"/runs'),
          ("indexed", "mpijob"), edit=deadline_of, steps=LONG),
     Case("timeout", until_root_ends(90), Expect("goes on|failed.*", 124, '"exit_code":124'), (*AGENTS, *SSH), ["--with=--timeout=4s"],

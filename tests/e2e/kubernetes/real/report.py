@@ -54,9 +54,10 @@ def table(versions, results):
     lines = [versions]
     for corefile in dict.fromkeys(result.corefile for result in results):
         lines += ["", f"Corefile {corefile}:", "", *matrix([result for result in results if result.corefile == corefile])]
-    for result in results:
-        if result.complaints:
-            lines += ["", f"- {result.kind} {result.case} ({result.corefile}): " + "; ".join(result.complaints).replace("\n", " ")]
+    failed = [result for result in results if result.complaints]
+    lines += ["", "Unexpected:", ""] if failed else []
+    for result in failed:
+        lines += [f"- {result.kind} {result.case} ({result.corefile}): " + "; ".join(result.complaints).replace("\n", " ")]
     return "\n".join(lines) + "\n"
 
 
