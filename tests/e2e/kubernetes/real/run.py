@@ -5,6 +5,7 @@ import sys
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
 from cluster import SPACE, CaseFailed, Cluster, namespace
@@ -159,7 +160,8 @@ def run_on(cluster, args, corefile):
     if args.docs:
         return run_page(cluster, available)
     if args.starts:
-        return [run_case(cluster, kind, CASES["train"], corefile, number) for kind in kinds for number in range(args.starts)]
+        start = replace(CASES["train"], name="start", steps=10)
+        return [run_case(cluster, kind, start, corefile, number) for kind in kinds for number in range(args.starts)]
     pairs = [(kind, case) for kind, case in pairs if kind in kinds]
     with ThreadPoolExecutor(args.jobs) as pool:
         return list(pool.map(lambda pair: run_case(cluster, pair[1][0], pair[1][1], corefile, pair[0]), enumerate(pairs)))
