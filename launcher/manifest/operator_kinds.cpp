@@ -140,7 +140,10 @@ std::vector<std::string> torchrun_command(const ManifestRequest& request) {
 std::vector<Yaml> mpijob(const ManifestRequest& request) {
   const Yaml launcher = {{"restartPolicy", "OnFailure"},
                          {"template", ssh_pod(request, "launcher", launcher_command(request))}};
-  const Yaml worker = {{"replicas", request.nodes}, {"template", ssh_pod(request, "worker", {})}};
+  // Never, the default: mpi-operator does not replace a worker that has failed.
+  const Yaml worker = {{"replicas", request.nodes},
+                       {"restartPolicy", "OnFailure"},
+                       {"template", ssh_pod(request, "worker", {})}};
   return {object(request, "kubeflow.org/v2beta1", "MPIJob",
                  {{"slotsPerWorker", request.slots},
                   {"mpiImplementation", "OpenMPI"},

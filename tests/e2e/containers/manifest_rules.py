@@ -221,6 +221,7 @@ class Checker:
     def mpijob_(self, spec, name):
         replicas = spec["mpiReplicaSpecs"]
         self.need(set(replicas) == {"Launcher", "Worker"}, "not a launcher and workers")
+        self.need(replicas["Worker"].get("restartPolicy") == "OnFailure", "mpi-operator does not replace a worker that has failed")
         user = pods(replicas["Worker"])[0].get("securityContext", {}).get("runAsUser", 0)
         self.need(spec["sshAuthMountPath"] == ("/home/mpiuser/.ssh" if user else "/root/.ssh"), "keys that sshd does not find")
         self.launcher(replicas["Launcher"], replicas["Worker"])
