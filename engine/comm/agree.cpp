@@ -57,14 +57,16 @@ void require_agreement(Group& group, const std::string& what, const std::string&
 }
 
 StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline) {
-  EncodedControlWord bytes = encode(own);
+  ControlWord all = own;
   const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
-    ControlWord word = decode_control_word(left);
-    join(word, decode_control_word(right));
-    std::ranges::copy(encode(word), left.begin());
+    ControlWord word, other;
+    std::memcpy(&word, left.data(), sizeof word);
+    std::memcpy(&other, right.data(), sizeof other);
+    join(word, other);
+    std::memcpy(left.data(), &word, sizeof word);
   };
-  group.combine(bytes, add, deadline);
-  return decide(decode_control_word(bytes));
+  group.combine(std::as_writable_bytes(std::span(&all, 1)), add, deadline);
+  return decide(all);
 }
 
 }  // namespace ds
