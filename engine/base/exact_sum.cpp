@@ -102,11 +102,4 @@ double ExactSum::rounded() const {
   return negative ? -value : value;
 }
 
-ExactSum ExactSum::from_words(const Words& words, bool has_non_finite) {
-  ExactSum sum;
-  sum.words_ = words;
-  sum.non_finite_ = has_non_finite;
-  return sum;
-}
-
 }  // namespace ds

@@ -19,10 +19,7 @@ class ExactSum {
   /// Returns the nearest double (ties to even).
   [[nodiscard]] double rounded() const;
 
-  /// The words of the integer, to send a sum to another rank and to rebuild it there.
-  [[nodiscard]] const std::array<std::uint64_t, kWords>& words() const { return words_; }
   [[nodiscard]] bool has_non_finite() const { return non_finite_; }
-  static ExactSum from_words(const std::array<std::uint64_t, kWords>& words, bool has_non_finite);
 
   friend bool operator==(const ExactSum&, const ExactSum&) = default;
 

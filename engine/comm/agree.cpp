@@ -1,22 +1,15 @@
-// Compares digests with one all_gather of short records, and joins control words.
+// Compares digests by one exchange of notes, and joins control words.
 #include "engine/comm/agree.h"
 
-#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/comm/pieces.h"
+#include "engine/comm/notes.h"
 
 namespace ds {
 namespace {
-
-constexpr std::size_t kRecord = 256;  // one length byte, then the digest
-
-std::string text_of(const std::byte* record) {
-  return {reinterpret_cast<const char*>(record + 1), std::to_integer<std::size_t>(record[0])};
-}
 
 // Returns the value that more than half of the ranks have, or the first rank's without a majority.
 std::string expected_of(const std::vector<std::string>& values) {
@@ -31,20 +24,11 @@ std::string expected_of(const std::vector<std::string>& values) {
 
 void require_agreement(Group& group, const std::string& what, const std::string& digest,
                        Deadline deadline) {
-  const auto size = static_cast<std::size_t>(group.size());
-  std::vector<std::byte> all(size * kRecord);
-  const std::size_t length = std::min<std::size_t>(digest.size(), 250);
-  std::byte* own = all.data() + static_cast<std::size_t>(group.rank()) * kRecord;
-  own[0] = static_cast<std::byte>(length);
-  std::memcpy(own + 1, digest.data(), length);
   group.about("agreement on " + what);
-  group.all_gather(cut_pieces(std::span(all), size), deadline);
-
-  std::vector<std::string> values;
-  for (std::size_t i = 0; i < size; ++i) values.push_back(text_of(all.data() + i * kRecord));
+  const std::vector<std::string> values = exchange_notes(group, digest, deadline);
   const std::string expected = expected_of(values);
   std::string different;
-  for (std::size_t i = 0; i < size; ++i) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] == expected) continue;
     different += fmt::format("{}rank {} has {}", different.empty() ? "" : ", ",
                              group.spec().ranks[i], values[i]);
@@ -57,14 +41,16 @@ void require_agreement(Group& group, const std::string& what, const std::string&
 }
 
 StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline) {
-  EncodedControlWord bytes = encode(own);
+  ControlWord all = own;
   const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
-    ControlWord word = decode_control_word(left);
-    join(word, decode_control_word(right));
-    std::ranges::copy(encode(word), left.begin());
+    ControlWord word, other;
+    std::memcpy(&word, left.data(), sizeof word);
+    std::memcpy(&other, right.data(), sizeof other);
+    join(word, other);
+    std::memcpy(left.data(), &word, sizeof word);
   };
-  group.combine(bytes, add, deadline);
-  return decide(decode_control_word(bytes));
+  group.combine(std::as_writable_bytes(std::span(&all, 1)), add, deadline);
+  return decide(all);
 }
 
 }  // namespace ds

@@ -2,7 +2,6 @@
 // (ordered_tree.h), in a fixed order.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,7 +14,6 @@
 #include "engine/base/deadline.h"
 #include "engine/base/function_ref.h"
 #include "engine/comm/activity.h"
-#include "engine/comm/pieces.h"
 
 namespace ds {
 
@@ -70,14 +68,7 @@ class Group {
   /// associative, because the grouping depends on the number of ranks. The memory is the host's,
   /// also on an accelerator.
   using Join = FunctionRef<void(std::span<std::byte> left, std::span<const std::byte> right)>;
-  virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) {
-    std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
-    const auto values = cut_pieces(std::span(all), static_cast<std::size_t>(size()));
-    std::ranges::copy(value, values[static_cast<std::size_t>(rank())].begin());
-    all_gather(values, deadline);
-    std::ranges::copy(values[0], value.begin());
-    for (std::size_t i = 1; i < values.size(); ++i) join(value, values[i]);
-  }
+  virtual void combine(std::span<std::byte> value, Join join, Deadline deadline) = 0;
   /// Gives the first rank's bytes to all. The memory is the host's.
   void broadcast(std::span<std::byte> data, Deadline deadline) {
     combine(

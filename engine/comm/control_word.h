@@ -2,10 +2,8 @@
 // that all ranks derive from it. Pure.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <type_traits>
 
 #include "engine/base/exact_sum.h"
 
@@ -19,7 +17,6 @@ struct ControlWord {
   int rank = 0;  // the lowest of those whose words were joined
   std::int64_t step = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t progress = 0;   // counts work done; of several ranks, the lowest count
   ExactSum norm_squared{};      // of this rank's part of the gradient
   std::int64_t non_finite = 0;  // elements of that part that are not finite
   ExactSum loss{};              // sum over target tokens, in nats
@@ -36,41 +33,21 @@ struct ControlWord {
   std::int64_t save_over = 0;  // the newest save that was committed or given up
   bool time_to_save = false;   // a save is due by rank 0's clock
   // Set by join():
-  std::int64_t lagging = -1;  // the rank with the lowest progress; -1: `rank`
-  std::int64_t stray = -1;    // the first rank at another step or epoch; -1: none
+  std::int64_t stray = -1;  // the first rank at another step or epoch; -1: none
   std::int64_t stray_step = 0;
   std::uint64_t stray_epoch = 0;
   friend bool operator==(const ControlWord&, const ControlWord&) = default;
 };
-
-inline constexpr std::size_t kControlWordBytes = 8 * (2 * (ExactSum::kWords + 1) + 19);
-using EncodedControlWord = std::array<std::byte, kControlWordBytes>;
-
-/// Encodes a word as numbers of 8 bytes, little-endian, the same on every machine.
-EncodedControlWord encode(const ControlWord& word);
-ControlWord decode_control_word(std::span<const std::byte> bytes);
+static_assert(std::is_trivially_copyable_v<ControlWord>, "sent between ranks as bytes");
 
 /// Adds the word of ranks after those of `left` to it. Associative.
 void join(ControlWord& left, const ControlWord& right);
 
 /// What all ranks do after this step; the same on every rank.
 struct StepDecision {
-  std::int64_t step = 0;
-  std::int64_t tokens = 0;
-  double loss = 0;  // mean over target tokens; 0 when there are none
-  double norm = 0;  // of the gradient of the summed loss, before any scaling; NaN when not finite
-  std::int64_t non_finite = 0;
-  bool save = false;          // a save was requested from some rank
-  bool time_to_save = false;  // a save is due by rank 0's clock
-  bool stop = false;
-  std::int64_t save_written = 0;  // every rank has written it
-  std::int64_t save_failed = 0;   // some rank could not write it
-  std::int64_t save_over = 0;
-  double lr = 0;
-  double bias_correction1 = 1;
-  double bias_correction2 = 1;
-  int lagging_rank = 0;
-  std::uint64_t lowest_progress = 0;
+  ControlWord all{};  // the joined word of all ranks
+  double loss = 0;    // mean over target tokens; 0 when there are none
+  double norm = 0;    // of the gradient of the summed loss, before any scaling; NaN when not finite
 };
 
 /// Derives the decision from the joined word of all ranks. Errors: Error{comm} naming a rank that

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "engine/base/error.h"
 
@@ -70,18 +69,8 @@ int Subtree::end_leaf(int leaves) const {
 
 std::vector<Subtree> maximal_subtrees(int first, int last, int leaves) {
   DS_ASSERT(first >= 0 && first <= last && last <= leaves);
-  std::vector<int> held(static_cast<std::size_t>(last - first));
-  std::iota(held.begin(), held.end(), first);
-  return maximal_subtrees(held, leaves);
-}
-
-std::vector<Subtree> maximal_subtrees(std::span<const int> held, int leaves) {
   std::vector<Subtree> arriving;
-  arriving.reserve(held.size());
-  for (const int leaf : held) {
-    DS_ASSERT(leaf >= 0 && leaf < leaves);
-    arriving.push_back({.level = 0, .index = leaf});
-  }
+  for (int leaf = first; leaf < last; ++leaf) arriving.push_back({.level = 0, .index = leaf});
   return plan_merges(arriving, leaves).roots;
 }
 

@@ -27,8 +27,6 @@ struct Subtree {
 
 /// Returns the fewest subtrees that cover leaves [first, last) of `leaves`, in leaf order.
 std::vector<Subtree> maximal_subtrees(int first, int last, int leaves);
-/// Returns the fewest subtrees that cover any set of leaves. `held` is ascending.
-std::vector<Subtree> maximal_subtrees(std::span<const int> held, int leaves);
 
 /// value[dst] = value[dst] + value[src]. dst covers the leaves left of src; src is free afterwards.
 struct Merge {

@@ -9,24 +9,14 @@
 
 namespace ds {
 
-/// Returns one piece per entry of `bytes`, which add up to the size of `all`.
-template <class Byte>
-std::vector<std::span<Byte>> cut_pieces(std::span<Byte> all, std::span<const std::size_t> bytes) {
-  std::vector<std::span<Byte>> pieces;
-  pieces.reserve(bytes.size());
-  for (const std::size_t size : bytes) {
-    DS_ASSERT(size <= all.size());
-    pieces.push_back(all.first(size));
-    all = all.subspan(size);
-  }
-  DS_ASSERT(all.empty());
-  return pieces;
-}
-
 /// Returns `count` pieces of equal length.
 template <class Byte>
 std::vector<std::span<Byte>> cut_pieces(std::span<Byte> all, std::size_t count) {
-  return cut_pieces(all, std::vector<std::size_t>(count, all.size() / count));
+  DS_ASSERT(count > 0 && all.size() % count == 0);
+  std::vector<std::span<Byte>> pieces(count);
+  for (std::size_t i = 0; i < count; ++i)
+    pieces[i] = all.subspan(i * (all.size() / count), all.size() / count);
+  return pieces;
 }
 
 }  // namespace ds

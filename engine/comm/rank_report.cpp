@@ -1,4 +1,4 @@
-// RankReport as bytes, and judge(): different operations, a silent rank, no progress.
+// RankReport as bytes, and what it means: different operations, a silent rank, no progress.
 #include "engine/comm/rank_report.h"
 
 #include <fmt/format.h>
@@ -27,52 +27,6 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 const RankReport::InGroup* find_group(const RankReport& report, const std::string& group) {
   const auto found = std::ranges::find(report.groups, group, &RankReport::InGroup::group);
   return found == report.groups.end() ? nullptr : &*found;
-}
-
-// Returns a call of another rank that has the same number as ours and differs from it.
-const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
-  const RankReport::InGroup* in = find_group(report, waiting.group);
-  if (in == nullptr) return nullptr;
-  for (const Call& call : in->calls) {
-    if (call.number != waiting.call.number) continue;
-    return call == waiting.call ? nullptr : &call;
-  }
-  return nullptr;
-}
-
-std::string difference_text(const Waiting& waiting, int other, const Call& call) {
-  if (text_of(call) == text_of(waiting.call)) {
-    return fmt::format("rank {} and rank {} disagree about the sizes of {}", waiting.rank, other,
-                       text_of(call));
-  }
-  return fmt::format("the ranks issue different operations: rank {} issued {}, rank {} issued {}",
-                     waiting.rank, text_of(waiting.call), other, text_of(call));
-}
-
-bool waits_somewhere(const RankReport& report) {
-  return std::ranges::any_of(report.groups, &RankReport::InGroup::waiting);
-}
-
-bool waits_in(const RankReport& report, const Waiting& waiting) {
-  const RankReport::InGroup* in = find_group(report, waiting.group);
-  return in != nullptr && in->waiting && in->calls.back().number == waiting.call.number;
-}
-
-// Names, of the ranks that this one waits for, one that is in no collective; failing that, one that
-// is in another.
-std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks) {
-  const auto report = [&](int rank) -> const RankReport& {
-    return ranks[static_cast<std::size_t>(rank)].report;
-  };
-  for (const bool elsewhere : {false, true}) {
-    for (const int rank : waiting.members) {
-      if (rank == waiting.rank || waits_in(report(rank), waiting)) continue;
-      if (waits_somewhere(report(rank)) == elsewhere)
-        return fmt::format("rank {} is behind: it is {}", rank, place_of(report(rank)));
-    }
-  }
-  return "all ranks wait in this operation: they disagree about its sizes, or the "
-         "network delivers nothing";
 }
 
 }  // namespace
@@ -121,6 +75,86 @@ std::optional<RankReport> decode_rank_report(std::string_view bytes) {
   return report;
 }
 
+std::string encode(const Findings& findings) {
+  ByteWriter out;
+  out.put(findings.suspicion).put(findings.place);
+  for (const Verdict& verdict : findings.verdicts) {
+    out.put(verdict.group);
+    put(out, verdict.call);
+    out.put(verdict.reason);
+  }
+  return out.take();
+}
+
+std::optional<Findings> decode_findings(std::string_view bytes) {
+  ByteReader in(bytes);
+  Findings findings{.suspicion = in.text(), .place = in.text()};
+  while (in.is_good() && !in.is_done()) {
+    findings.verdicts.push_back({.group = in.text(), .call = take_call(in), .reason = in.text()});
+  }
+  if (!in.is_done()) return std::nullopt;
+  return findings;
+}
+
+namespace {
+
+// A call that a rank waits in.
+struct Waiting {
+  int rank = 0;
+  const std::string& group;
+  const std::vector<int> members;
+  const Call& call;
+  Clock::time_point since;
+};
+
+// Returns a call of another rank that has the same number as ours and differs from it.
+const Call* find_other_call(const Waiting& waiting, const RankReport& report) {
+  const RankReport::InGroup* in = find_group(report, waiting.group);
+  if (in == nullptr) return nullptr;
+  for (const Call& call : in->calls) {
+    if (call.number != waiting.call.number) continue;
+    return call == waiting.call ? nullptr : &call;
+  }
+  return nullptr;
+}
+
+std::string difference_text(const Waiting& waiting, int other, const Call& call) {
+  if (text_of(call) == text_of(waiting.call)) {
+    return fmt::format("rank {} and rank {} disagree about the sizes of {}", waiting.rank, other,
+                       text_of(call));
+  }
+  return fmt::format("the ranks issue different operations: rank {} issued {}, rank {} issued {}",
+                     waiting.rank, text_of(waiting.call), other, text_of(call));
+}
+
+bool waits_somewhere(const RankReport& report) {
+  return std::ranges::any_of(report.groups, &RankReport::InGroup::waiting);
+}
+
+bool waits_in(const RankReport& report, const Waiting& waiting) {
+  const RankReport::InGroup* in = find_group(report, waiting.group);
+  return in != nullptr && in->waiting && in->calls.back().number == waiting.call.number;
+}
+
+// Names, of the ranks that this one waits for, one that is in no collective; failing that, one that
+// is in another.
+std::string laggard_text(const Waiting& waiting, std::span<const Observed> ranks) {
+  const auto report = [&](int rank) -> const RankReport& {
+    return ranks[static_cast<std::size_t>(rank)].report;
+  };
+  for (const bool elsewhere : {false, true}) {
+    for (const int rank : waiting.members) {
+      if (rank == waiting.rank || waits_in(report(rank), waiting)) continue;
+      if (waits_somewhere(report(rank)) == elsewhere)
+        return fmt::format("rank {} is behind: it is {}", rank, place_of(report(rank)));
+    }
+  }
+  return "all ranks wait in this operation: they disagree about its sizes, or the "
+         "network delivers nothing";
+}
+
+// Returns why waiting is useless; nothing while the others may still arrive. `ranks` lists all
+// ranks of the world in order, this one included.
 std::optional<std::string> judge(const Waiting& waiting, std::span<const Observed> ranks,
                                  Clock::duration patience, Clock::time_point now) {
   for (const int rank : waiting.members) {
@@ -150,26 +184,7 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
                      laggard_text(waiting, ranks));
 }
 
-std::string encode(const Findings& findings) {
-  ByteWriter out;
-  out.put(findings.suspicion).put(findings.place);
-  for (const Verdict& verdict : findings.verdicts) {
-    out.put(verdict.group);
-    put(out, verdict.call);
-    out.put(verdict.reason);
-  }
-  return out.take();
-}
-
-std::optional<Findings> decode_findings(std::string_view bytes) {
-  ByteReader in(bytes);
-  Findings findings{.suspicion = in.text(), .place = in.text()};
-  while (in.is_good() && !in.is_done()) {
-    findings.verdicts.push_back({.group = in.text(), .call = take_call(in), .reason = in.text()});
-  }
-  if (!in.is_done()) return std::nullopt;
-  return findings;
-}
+}  // namespace
 
 Findings find_hangs(std::span<const Observed> ranks,
                     const std::function<std::vector<int>(const std::string&)>& members_of,

@@ -1,5 +1,5 @@
-// RankReport: what each rank reports while others may wait for it; judge(), which decides whether
-// one rank waits on; and Findings, which rank 0 derives from all reports. Pure.
+// RankReport: what each rank reports while others may wait for it; and Findings, which rank 0
+// derives from all reports. Pure.
 #pragma once
 
 #include <cstdint>
@@ -53,21 +53,6 @@ struct Observed {
   Clock::time_point progress_at{};  // when it last had made progress
 };
 
-/// A call that a rank waits in.
-struct Waiting {
-  int rank = 0;
-  std::string group{};
-  std::vector<int> members{};
-  Call call{};
-  Clock::time_point since{};
-};
-
-/// Returns why waiting is useless; nothing while the others may still arrive. `ranks` lists all
-/// ranks of the world in order, this one included. `patience`: how long one rank may be silent, or
-/// all may make no progress.
-std::optional<std::string> judge(const Waiting& waiting, std::span<const Observed> ranks,
-                                 Clock::duration patience, Clock::time_point now);
-
 /// Why all ranks that wait in a call wait in vain.
 struct Verdict {
   std::string group{};
@@ -86,7 +71,7 @@ std::optional<Findings> decode_findings(std::string_view text);
 
 /// Derives the findings from the reports of all ranks, `ranks`, in order. Ranks that wait in one
 /// call are judged once, so the work grows with the number of ranks. `members_of` returns the ranks
-/// of a group.
+/// of a group. `patience`: how long one rank may be silent, or all may make no progress.
 Findings find_hangs(std::span<const Observed> ranks,
                     const std::function<std::vector<int>(const std::string&)>& members_of,
                     Clock::duration patience, Clock::time_point now);

@@ -118,17 +118,17 @@ StepReport Trainer::step(const StepWishes& wishes) {
   return {.step = step_,
           .loss = decision_.loss,
           .grad_norm = context_.update.grad_norm,
-          .lr = decision_.lr,
+          .lr = decision_.all.lr,
           .loss_scale = scale,
           .skipped = control_.skipped(),
           .redone = redone_updates_,
-          .tokens = decision_.tokens,
-          .stop = decision_.stop,
-          .save = decision_.save,
-          .time_to_save = decision_.time_to_save,
-          .save_written = decision_.save_written,
-          .save_failed = decision_.save_failed,
-          .save_over = decision_.save_over};
+          .tokens = decision_.all.tokens,
+          .stop = decision_.all.wish_stop,
+          .save = decision_.all.wish_save,
+          .time_to_save = decision_.all.time_to_save,
+          .save_written = decision_.all.save_written,
+          .save_failed = decision_.all.save_failed,
+          .save_over = decision_.all.save_over};
 }
 
 void Trainer::load_batches() {
@@ -168,7 +168,6 @@ ControlWord Trainer::own_word() {
   ControlWord word{.rank = world_.rank(),
                    .step = step_,
                    .epoch = world_.spec().epoch,
-                   .progress = context_.progress,
                    .wish_save = wishes_.save,
                    .wish_stop = wishes_.stop,
                    .save_written = wishes_.save_written,
@@ -208,10 +207,7 @@ std::optional<double> Trainer::validate() {
   flush();
   const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
   const std::int64_t windows = batches * batch_.micro;
-  ControlWord word{.rank = world_.rank(),
-                   .step = step_,
-                   .epoch = world_.spec().epoch,
-                   .progress = context_.progress};
+  ControlWord word{.rank = world_.rank(), .step = step_, .epoch = world_.spec().epoch};
   const MicroBatch& place = programs_.validation.micro_batches.front();
   // All ranks run equally often, because the program may gather weights; a rank without a batch
   // runs for the others.

@@ -52,7 +52,7 @@ struct StepReport {
   bool stop = false;         // a rank requested a stop; all ranks stop now
   bool save = false;         // a rank requested a save
   bool time_to_save = false;
-  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in StepDecision
+  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
 
 class Trainer {

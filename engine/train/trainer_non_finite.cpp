@@ -79,7 +79,7 @@ void Trainer::report_non_finite() {
           : fmt::format("{}, on rank {}", text_in(*first), first - pieces.begin());
   throw Error(ErrorKind::system,
               fmt::format("step {}: {} (in the gradient {}; loss {})", step_ + 1, where,
-                          decision_.non_finite, decision_.loss),
+                          decision_.all.non_finite, decision_.loss),
               "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip; "
               "precision.on_nonfinite = \"skip\" skips such steps");
 }

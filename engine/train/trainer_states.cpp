@@ -40,7 +40,7 @@ TrainingState Trainer::state() const {
           .seed = config_.train.seed,
           .updates = control.updates,
           .skipped = control.skipped,
-          .lr = decision_.lr,
+          .lr = decision_.all.lr,
           .loss_scale = control.scale};
 }
 

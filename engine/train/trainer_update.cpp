@@ -14,10 +14,7 @@ void Trainer::choose_program() {
 
 // The number of target tokens is known before the step, and so are rank 0's scheduled numbers.
 void Trainer::guess_update() {
-  ControlWord word{.rank = world_.rank(),
-                   .step = step_,
-                   .epoch = world_.spec().epoch,
-                   .progress = context_.progress};
+  ControlWord word{.rank = world_.rank(), .step = step_, .epoch = world_.spec().epoch};
   for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
     const Tensor targets = executor_->tensor(program_->input(input::kTargets, micro));
     const auto* const first = static_cast<const std::int32_t*>(targets.data);
@@ -28,7 +25,7 @@ void Trainer::guess_update() {
   word.lr = own.lr;
   word.bias_correction1 = own.bias_correction1;
   word.bias_correction2 = own.bias_correction2;
-  const StepDecision early = exchange(word);
+  const ControlWord early = exchange(word).all;
   UpdateControl guess = control_;
   context_.update =
       guess.finish_step({.tokens = early.tokens}, {.lr = early.lr,
@@ -57,16 +54,16 @@ void Trainer::draw_decision(StepContext& context) {
   decision_ = exchange(own_word());
   const GradientFacts facts{.loss = decision_.loss,
                             .norm = decision_.norm,
-                            .non_finite = decision_.non_finite,
-                            .tokens = decision_.tokens};
+                            .non_finite = decision_.all.non_finite,
+                            .tokens = decision_.all.tokens};
   is_refused_ = is_non_finite(facts) && config_.precision.on_nonfinite == OnNonfinite::abort;
   if (is_refused_) {
     context.update.skip = true;  // keeps the weights unchanged for the search
     return;
   }
-  update_ = control_.finish_step(facts, {.lr = decision_.lr,
-                                         .bias_correction1 = decision_.bias_correction1,
-                                         .bias_correction2 = decision_.bias_correction2});
+  update_ = control_.finish_step(facts, {.lr = decision_.all.lr,
+                                         .bias_correction1 = decision_.all.bias_correction1,
+                                         .bias_correction2 = decision_.all.bias_correction2});
   if (!programs_.odd) context.update = update_;
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
-#include "engine/comm/local/single.h"
 #include "engine/comm/mesh/mesh_collectives.h"
 #include "engine/comm/rendezvous.h"
 #include "support/thread_collectives.h"

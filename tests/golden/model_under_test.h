@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/local/single.h"
+#include "engine/comm/rendezvous.h"
 #include "engine/execute/executor.h"
 #include "engine/models/build_model.h"
 #include "engine/program/decay.h"
@@ -148,7 +148,7 @@ class ModelUnderTest {
     const auto bind = [&](const Program& program, std::size_t index) {
       return std::make_unique<Executor>(program, plan.offsets[index],
                                         edges_of(program, plan.offsets[index]), backend_,
-                                        make_workplace(arena_->data(), &world_, *stream_));
+                                        make_workplace(arena_->data(), world_.get(), *stream_));
     };
     step_executor_ = bind(step_, 0);
     forward_executor_ = bind(forward_, 1);
@@ -239,7 +239,8 @@ class ModelUnderTest {
   Backend backend_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Arena> arena_;
-  comm::SingleGroup world_{{.name = "world", .epoch = 0, .ranks = {0}}};
+  const std::unique_ptr<Group> world_ = make_collectives({})->make_group(
+      {.name = "world", .epoch = 0, .ranks = {0}}, Deadline::after(std::chrono::seconds(1)));
   Program forward_, step_;
   ValueId head_ = kNoValue;  // of forward_: the weights of the logits
   std::unique_ptr<Executor> step_executor_, forward_executor_;

@@ -34,7 +34,7 @@ std::int64_t exchange_words(Group& group, std::int64_t step, Clock::duration lim
   own.rank = group.rank();
   own.step = step;
   own.tokens = group.rank() + 1;
-  return decide_together(group, own, Deadline::after(limit)).tokens;
+  return decide_together(group, own, Deadline::after(limit)).all.tokens;
 }
 
 void exchange_bytes(Group& group, Clock::duration limit) {

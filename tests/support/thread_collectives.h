@@ -14,6 +14,7 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/collectives.h"
+#include "engine/comm/pieces.h"
 
 namespace ds::test {
 
@@ -156,6 +157,14 @@ class ThreadGroup final : public Group {
       for (std::size_t from = 0; from < loans.size(); ++from)
         copy(loans[from].pieces[0], pieces[from]);
     });
+  }
+  void combine(std::span<std::byte> value, Join join, Deadline deadline) override {
+    std::vector<std::byte> all(static_cast<std::size_t>(size()) * value.size());
+    const auto values = cut_pieces(std::span(all), static_cast<std::size_t>(size()));
+    std::ranges::copy(value, values[static_cast<std::size_t>(rank_)].begin());
+    all_gather(values, deadline);
+    std::ranges::copy(values[0], value.begin());
+    for (std::size_t i = 1; i < values.size(); ++i) join(value, values[i]);
   }
   void barrier(Deadline deadline) override {
     exchange("barrier", {}, deadline, [](const auto&) {});

@@ -25,7 +25,7 @@ enum class Request : std::uint64_t {
 
 class Coordinator {
  public:
-  /// `patience`: as in judge().
+  /// `patience`: as in find_hangs().
   Coordinator(int world_size, Clock::duration patience, Clock::time_point now = Clock::now());
 
   /// Answers a request; returns nothing when it is malformed. Threads: any.

@@ -118,32 +118,19 @@ SignedNote sign(std::string_view text, const std::string& key, Side signer, cons
 Handshake::Handshake(const Membership& membership, bool is_rank_0, const Hello& own)
     : membership_(&membership), is_rank_0_(is_rank_0), own_(own) {}
 
-// The magic is a message of its own, so that other programs are noticed by their first 8 bytes.
-std::size_t Handshake::wanted() const {
-  switch (stage_) {
-    case Stage::magic:
-      return kMagicBytes;
-    case Stage::nonce:
-      return kNonceBytes;
-    case Stage::note:
-      return sizeof(SignedNote);
-    case Stage::accepted:
-    case Stage::refused:
-      break;
-  }
-  return 0;
-}
-
 std::vector<std::byte> Handshake::take(std::span<const std::byte> message) {
-  DS_ASSERT(message.size() == wanted());
+  DS_ASSERT(message.size() == wanted_);
+  wanted_ = 0;
   switch (stage_) {
     case Stage::magic:
       std::ranges::copy(message, theirs_.begin());
       stage_ = has_magic(message) ? Stage::nonce : Stage::refused;
+      if (stage_ == Stage::nonce) wanted_ = kNonceBytes;
       return {};
     case Stage::nonce:
       std::ranges::copy(message, theirs_.begin() + kMagicBytes);
       stage_ = Stage::note;
+      wanted_ = sizeof(SignedNote);
       return copy_of(own_);
     case Stage::note: {
       SignedNote note;

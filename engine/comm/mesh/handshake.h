@@ -62,7 +62,7 @@ class Handshake {
 
   [[nodiscard]] Stage stage() const { return stage_; }
   /// Returns the bytes of the next message; zero when no further one is expected.
-  [[nodiscard]] std::size_t wanted() const;
+  [[nodiscard]] std::size_t wanted() const { return wanted_; }
   /// Takes a message of wanted() bytes. Returns what to write.
   std::vector<std::byte> take(std::span<const std::byte> message);
   [[nodiscard]] const std::string& purpose() const { return purpose_; }
@@ -75,6 +75,8 @@ class Handshake {
   bool is_rank_0_;
   Hello own_, theirs_{};
   Stage stage_ = Stage::magic;
+  // The magic is a message of its own, so that other programs are noticed by their first 8 bytes
+  std::size_t wanted_ = kMagicBytes;
   std::string purpose_;
 };
 

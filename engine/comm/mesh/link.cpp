@@ -32,9 +32,14 @@ Link::Link(UniqueFd fd, PeerMemory peer, std::size_t offer_from)
   answers_.reserve(4);
 }
 
-void Link::post(Message& message) {
-  DS_ASSERT(!message.data.empty());
-  (message.outgoing ? out_ : in_).push_back(&message);
+void Link::send(std::uint64_t slot, std::span<const std::byte> data) {
+  if (!data.empty()) out_.push_back({slot, data});
+  can_move_ = true;
+}
+
+void Link::receive(std::uint64_t slot, std::span<std::byte> into) {
+  if (!into.empty()) in_.push_back({slot, into});
+  can_move_ = true;
 }
 
 void Link::forget() {
@@ -48,14 +53,15 @@ void Link::note(std::uint32_t events) {
   if ((events & (EPOLLIN | kOver)) != 0) readable_ = true;
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) writable_ = true;
   if ((events & kOver) != 0) hung_up_ = true;
+  can_move_ = true;
 }
 
-bool Link::advance() {
+void Link::advance() {
   write_some();
   const bool more_input = read_some();
   const bool has_output =
       sending_ || !answers_.empty() || (!awaiting_answer_ && out_at_ < out_.size());
-  return !ended_ && (more_input || (has_output && writable_));
+  can_move_ = !ended_ && (more_input || (has_output && writable_));
 }
 
 bool Link::idle() const {
@@ -74,7 +80,7 @@ bool Link::choose_sending() {
     return true;
   }
   if (awaiting_answer_ || out_at_ == out_.size()) return false;
-  const Message& message = *out_[out_at_];
+  const Message& message = out_[out_at_];
   Sending sending{.head = {.slot = message.slot, .bytes = message.data.size()},
                   .data = message.data};
   if (message.data.size() >= offer_from_ && peer_.readable()) {
@@ -87,7 +93,7 @@ bool Link::choose_sending() {
 }
 
 void Link::finish_sending() {
-  if (sending_->head.kind == Kind::data) out_[out_at_++]->done = true;
+  if (sending_->head.kind == Kind::data) ++out_at_;
   awaiting_answer_ = awaiting_answer_ || sending_->head.kind == Kind::offer;
   sending_.reset();
 }
@@ -133,7 +139,7 @@ bool Link::read_some() {
   return false;
 }
 
-std::size_t Link::receive(iovec first, iovec second) {
+std::size_t Link::read_into(iovec first, iovec second) {
   std::array<iovec, 2> parts{first, second};
   msghdr vector{};
   vector.msg_iov = parts.data();
@@ -167,7 +173,7 @@ bool Link::read_head() {
     std::copy(buffer_.data() + buffered_from_, buffer_.data() + buffered_to_, buffer_.data());
     buffered_to_ -= std::exchange(buffered_from_, 0);
     const std::size_t got =
-        receive({buffer_.data() + buffered_to_, buffer_.size() - buffered_to_}, {});
+        read_into({buffer_.data() + buffered_to_, buffer_.size() - buffered_to_}, {});
     if (got == 0) return false;
     buffered_to_ += got;
   }
@@ -182,8 +188,8 @@ bool Link::take_head() {
   switch (head_->kind) {
     case Kind::data:
     case Kind::offer:
-      if (in_at_ == in_.size() || in_[in_at_]->slot != head_->slot ||
-          in_[in_at_]->data.size() != head_->bytes) {
+      if (!is_receiving() || in_[in_at_].slot != head_->slot ||
+          in_[in_at_].data.size() != head_->bytes) {
         ended_ = hung_up_;
         return false;
       }
@@ -195,7 +201,7 @@ bool Link::take_head() {
       if (!awaiting_answer_ || out_at_ == out_.size()) break;
       awaiting_answer_ = false;
       if (head_->kind == Kind::taken) {
-        out_[out_at_++]->done = true;
+        ++out_at_;
       } else {
         peer_ = {};
       }
@@ -207,12 +213,12 @@ bool Link::take_head() {
 }
 
 bool Link::read_data() {
-  const iovec into = rest_of(in_[in_at_]->data, got_);
+  const iovec into = rest_of(in_[in_at_].data, got_);
   std::size_t got = take_buffered(into);
   if (got == 0) {
     const bool is_rest = got_ + into.iov_len == head_->bytes;
     buffered_from_ = buffered_to_ = 0;
-    got = receive(into, {buffer_.data(), is_rest ? buffer_.size() : 0});
+    got = read_into(into, {buffer_.data(), is_rest ? buffer_.size() : 0});
     if (got == 0) return false;
     buffered_to_ = got - std::min(got, into.iov_len);
     got = std::min(got, into.iov_len);
@@ -222,7 +228,7 @@ bool Link::read_data() {
 }
 
 bool Link::read_offer() {
-  const iovec into = rest_of(in_[in_at_]->data, got_, kTurnOfOffer);
+  const iovec into = rest_of(in_[in_at_].data, got_, kTurnOfOffer);
   switch (
       peer_.read(head_->address + got_, {static_cast<std::byte*>(into.iov_base), into.iov_len})) {
     case PeerMemory::Result::done:
@@ -242,7 +248,7 @@ bool Link::read_offer() {
 
 void Link::finish_incoming() {
   if (head_->kind == Kind::offer) answers_.push_back({.kind = Kind::taken, .slot = head_->slot});
-  in_[in_at_++]->done = true;
+  ++in_at_;
   head_.reset();
   accepted_ = false;
 }

@@ -26,31 +26,27 @@
 
 namespace ds::comm {
 
-/// One message of the current operation.
-struct Message {
-  int peer = 0;
-  bool outgoing = false;
-  std::uint64_t slot = 0;       // must be the same at both ends
-  std::span<std::byte> data{};  // where the bytes are or belong; only read if outgoing
-  bool done = false;            // has arrived; or has left, so that its memory may be reused
-};
-
 class Link {
  public:
   /// `fd` is non-blocking. Messages of at least `offer_from` bytes are offered.
   Link(UniqueFd fd, PeerMemory peer, std::size_t offer_from);
 
-  /// Adds a message, which must live until it is done or forget() is called.
-  void post(Message& message);
+  /// Adds a message. `slot` must be the same at both ends. The memory must live until idle() or
+  /// forget(). Zero bytes add nothing: both ends know the size.
+  void send(std::uint64_t slot, std::span<const std::byte> data);
+  void receive(std::uint64_t slot, std::span<std::byte> into);
   /// Drops all messages.
   void forget();
   /// Notes what epoll(7) reports, edge-triggered.
   void note(std::uint32_t events);
-  /// Moves bytes as far as that is possible now. Returns true when the next call may move more
-  /// without a new event.
-  bool advance();
+  /// Moves bytes as far as that is possible now.
+  void advance();
+  /// Returns false when advance() needs a new message or event before it can move more.
+  [[nodiscard]] bool can_move() const { return can_move_; }
   /// Returns true when every message is done and nothing is left to write.
   [[nodiscard]] bool idle() const;
+  /// Returns true while a message has not arrived.
+  [[nodiscard]] bool is_receiving() const { return in_at_ < in_.size(); }
   /// Returns true when the peer ended the connection, or it broke.
   [[nodiscard]] bool ended() const { return ended_; }
   /// Tells the peer that nothing follows what was written. Any thread.
@@ -60,6 +56,10 @@ class Link {
   [[nodiscard]] int descriptor() const { return fd_.get(); }
 
  private:
+  struct Message {
+    std::uint64_t slot = 0;
+    std::span<const std::byte> data{};  // where the bytes are or belong
+  };
   enum class Kind : std::uint64_t { data = 1, offer, taken, refused };
   struct Head {
     Kind kind = Kind::data;
@@ -76,9 +76,9 @@ class Link {
   bool choose_sending();
   void finish_sending();
   bool read_some();
-  [[nodiscard]] bool wants_input() const { return in_at_ < in_.size() || awaiting_answer_; }
+  [[nodiscard]] bool wants_input() const { return is_receiving() || awaiting_answer_; }
   /// Reads into two places, one after the other. Returns no bytes when the kernel has none now.
-  std::size_t receive(iovec first, iovec second);
+  std::size_t read_into(iovec first, iovec second);
   bool read_head();
   bool take_head();
   bool read_data();
@@ -92,8 +92,9 @@ class Link {
   bool readable_ = true, writable_ = true;  // until the kernel says that it would block
   bool hung_up_ = false;                    // the end is behind what can still be read
   bool ended_ = false;
+  bool can_move_ = false;
 
-  std::vector<Message*> out_, in_;
+  std::vector<Message> out_, in_;
   std::size_t out_at_ = 0, in_at_ = 0;  // the first that is not done
   std::vector<Head> answers_;           // to the peer's offers; written before the next message
   std::optional<Sending> sending_;

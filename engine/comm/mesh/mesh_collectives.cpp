@@ -7,7 +7,6 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/bytes.h"
-#include "engine/comm/local/single.h"
 #include "engine/comm/mesh/mesh_group.h"
 #include "engine/comm/mesh/socket.h"
 
@@ -19,6 +18,12 @@ using namespace std::chrono_literals;
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
 }  // namespace
+
+std::unique_ptr<Group> make_single_group(const GroupSpec& spec) {
+  MeshGroup::Parts parts{.spec = spec};
+  parts.links.resize(1);
+  return std::make_unique<MeshGroup>(std::move(parts));
+}
 
 struct MeshCollectives::Mesh {
   const GroupSpec& spec;
@@ -96,7 +101,7 @@ std::string MeshCollectives::unique_name(const std::string& name) {
 std::unique_ptr<Group> MeshCollectives::make_group(const GroupSpec& spec, Deadline deadline) {
   const auto self = std::ranges::find(spec.ranks, rank());
   DS_ASSERT(self != spec.ranks.end(), "only members make a group");
-  if (spec.ranks.size() == 1) return std::make_unique<SingleGroup>(spec);
+  if (spec.ranks.size() == 1) return make_single_group(spec);
   const Mesh mesh{.spec = spec,
                   .name = unique_name(fmt::format("{}/{}", spec.name, spec.epoch)),
                   .own = static_cast<int>(self - spec.ranks.begin()),

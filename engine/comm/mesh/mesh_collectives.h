@@ -18,6 +18,9 @@
 
 namespace ds::comm {
 
+/// Makes a group of one rank, which moves nothing.
+std::unique_ptr<Group> make_single_group(const GroupSpec& spec);
+
 class MeshCollectives final : public Collectives {
  public:
   /// Serves the coordinator on rank 0 and connects to it on all others. Errors: Error{comm} when

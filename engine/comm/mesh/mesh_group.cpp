@@ -12,7 +12,6 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/mesh/combine_tree.h"
-#include "engine/comm/mesh/operation.h"
 
 namespace ds::comm {
 namespace {
@@ -37,13 +36,10 @@ MeshGroup::MeshGroup(Parts parts)
       mesh_(std::move(parts.mesh)),
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      is_runnable_(spec_.ranks.size()),
       wire_(std::move(parts.wire)),
       log_(guard_, mesh_, {.give_up = [this](const std::string& reason) { stop(reason); }}) {
   if (!poll_ || !wake_) throw_errno("epoll_create1 or eventfd", errno);
   const std::size_t count = spec_.ranks.size();
-  messages_.reserve(2 * count);
-  runnable_.reserve(2 * count);
   parts.memories.resize(count);
   watch(wake_.get(), rank_);
   for (std::size_t peer = 0; peer < count; ++peer) {
@@ -70,82 +66,79 @@ void MeshGroup::watch(int descriptor, int peer) const {
     throw_errno("epoll_ctl", errno);
 }
 
-void MeshGroup::all_to_all(SendPieces send, ReceivePieces receive, Deadline deadline) {
-  DS_ASSERT(std::ssize(send) == size() && std::ssize(receive) == size());
-  const std::span<const std::byte> own_from = send[static_cast<std::size_t>(rank_)];
-  const std::span<std::byte> own = receive[static_cast<std::size_t>(rank_)];
+void MeshGroup::all_to_all(SendPieces from, ReceivePieces into, Deadline deadline) {
+  DS_ASSERT(std::ssize(from) == size() && std::ssize(into) == size());
+  const std::span<const std::byte> own_from = from[static_cast<std::size_t>(rank_)];
+  const std::span<std::byte> own = into[static_cast<std::size_t>(rank_)];
   DS_ASSERT(own.size() == own_from.size());
-  Operation operation(*this, "all_to_all", deadline);
+  const Operation operation(*this, "all_to_all", deadline);
   // Each rank begins with its right neighbor, so that not all ranks send to the same one at once.
   for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), receive[static_cast<std::size_t>(neighbor(-step))]);
+    receive(neighbor(-step), into[static_cast<std::size_t>(neighbor(-step))]);
   for (int step = 1; step < size(); ++step)
-    operation.send(neighbor(step), send[static_cast<std::size_t>(neighbor(step))]);
+    send(neighbor(step), from[static_cast<std::size_t>(neighbor(step))]);
   if (!own.empty() && own.data() != own_from.data())
     std::memcpy(own.data(), own_from.data(), own.size());
-  operation.finish();
+  finish();
 }
 
 void MeshGroup::all_gather(ReceivePieces pieces, Deadline deadline) {
   DS_ASSERT(std::ssize(pieces) == size());
   std::uint64_t sizes = 0;
   for (const std::span<std::byte> piece : pieces) sizes = mixed(sizes, piece.size());
-  Operation operation(*this, "all_gather", deadline, sizes);
+  const Operation operation(*this, "all_gather", deadline, sizes);
   const std::span<const std::byte> own = pieces[static_cast<std::size_t>(rank_)];
   for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))]);
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), own);
-  operation.finish();
+    receive(neighbor(-step), pieces[static_cast<std::size_t>(neighbor(-step))]);
+  for (int step = 1; step < size(); ++step) send(neighbor(step), own);
+  finish();
 }
 
 void MeshGroup::combine(std::span<std::byte> value, Join join, Deadline deadline) {
-  Operation operation(*this, "combine", deadline, value.size());
-  size() <= kStraightUpTo ? exchange(operation, value, join) : climb(operation, value, join);
+  const Operation operation(*this, "combine", deadline, value.size());
+  size() <= kStraightUpTo ? exchange(value, join) : climb(value, join);
 }
 
 void MeshGroup::barrier(Deadline deadline) {
-  Operation operation(*this, "barrier", deadline);
+  const Operation operation(*this, "barrier", deadline);
   std::byte mark{};
   const auto join = [](auto, auto) {};
-  size() <= kStraightUpTo ? exchange(operation, {&mark, 1}, join)
-                          : climb(operation, {&mark, 1}, join);
+  size() <= kStraightUpTo ? exchange({&mark, 1}, join) : climb({&mark, 1}, join);
 }
 
 // Every member sends its value to all others and joins all values.
-void MeshGroup::exchange(Operation& operation, std::span<std::byte> value, Join join) {
+void MeshGroup::exchange(std::span<std::byte> value, Join join) {
   DS_ASSERT(value.size() <= kLongestValue, "short values are combined");
   values_.resize(std::max(values_.size(), value.size() * spec_.ranks.size()));
   const auto value_of = [&](int rank) {
     return std::span(values_).subspan(static_cast<std::size_t>(rank) * value.size(), value.size());
   };
   std::memcpy(value_of(rank_).data(), value.data(), value.size());
-  for (int step = 1; step < size(); ++step)
-    operation.receive(neighbor(-step), value_of(neighbor(-step)));
-  for (int step = 1; step < size(); ++step) operation.send(neighbor(step), value_of(rank_));
-  operation.finish();
+  for (int step = 1; step < size(); ++step) receive(neighbor(-step), value_of(neighbor(-step)));
+  for (int step = 1; step < size(); ++step) send(neighbor(step), value_of(rank_));
+  finish();
   std::memcpy(value.data(), value_of(0).data(), value.size());
   for (int rank = 1; rank < size(); ++rank) join(value, value_of(rank));
 }
 
 // Values go up the tree to the first rank, and the result comes down.
-void MeshGroup::climb(Operation& operation, std::span<std::byte> value, Join join) {
+void MeshGroup::climb(std::span<std::byte> value, Join join) {
   values_.resize(std::max(values_.size(), value.size()));
   const std::span<std::byte> other = std::span(values_).first(value.size());
   const int width = width_at(rank_, size());
   for (int child = 1; child < width && rank_ + child < size(); child *= 2) {
-    operation.receive(rank_ + child, other);
-    operation.finish_newest();
+    receive(rank_ + child, other);
+    finish();
     join(value, other);
   }
   if (rank_ != 0) {
-    operation.send(parent_of(rank_), value);
-    // The result arrives after the value has left, because it depends on it.
-    operation.receive(parent_of(rank_), value);
-    operation.finish_newest();
+    send(parent_of(rank_), value);
+    receive(parent_of(rank_), value);
+    finish();
   }
   for (int child = width / 2; child > 0; child /= 2)
-    if (rank_ + child < size()) operation.send(rank_ + child, value);
-  operation.finish();
+    if (rank_ + child < size()) send(rank_ + child, value);
+  finish();
 }
 
 void MeshGroup::abort() {
@@ -172,18 +165,6 @@ void MeshGroup::close_links() {
     if (link) link->say_goodbye();
   for (const auto& link : links_)
     if (link) link->close();
-}
-
-// A member that gives up closes its links, and the others see that before their own wait ends.
-// Without this report they would blame the member that gave up first. Best effort: rank 0 itself
-// may be lost.
-std::string MeshGroup::report_fault(const std::string& what) {
-  if (!coordinator_) return what;
-  try {
-    return coordinator_->report_fault(mesh_, what, Deadline::after(std::chrono::seconds(1)));
-  } catch (const Error&) {
-    return what;
-  }
 }
 
 std::string MeshGroup::name_of(int group_rank) const {

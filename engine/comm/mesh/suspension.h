@@ -8,7 +8,7 @@
 
 namespace ds::comm {
 
-/// Returns how often a rank reports. `patience`: as in judge().
+/// Returns how often a rank reports. `patience`: as in find_hangs().
 inline Clock::duration beat_of(Clock::duration patience) {
   using namespace std::chrono_literals;
   return std::clamp<Clock::duration>(patience / 10, 20ms, 1s);

@@ -5,7 +5,7 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/nccl/nccl_group.h"
-#include "engine/comm/nccl/notes.h"
+#include "engine/comm/notes.h"
 #include "engine/device/cuda/check.h"
 
 namespace ds::comm {

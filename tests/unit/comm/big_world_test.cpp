@@ -109,9 +109,9 @@ class Guards {
 
 TEST_CASE("the control word of 1,024 ranks takes 2 (N - 1) messages and a fraction of the time") {
   std::vector<int> counts;
-  const Cost tree = combine_in_tree(kRanks, kControlWordBytes, counts);
-  const Cost straight = gather_straight(kRanks, kControlWordBytes);
-  MESSAGE("1,024 control words of ", kControlWordBytes, " bytes: by a tree ", tree.messages,
+  const Cost tree = combine_in_tree(kRanks, sizeof(ControlWord), counts);
+  const Cost straight = gather_straight(kRanks, sizeof(ControlWord));
+  MESSAGE("1,024 control words of ", sizeof(ControlWord), " bytes: by a tree ", tree.messages,
           " messages, ", tree.seconds * 1e3, " ms; straight ", straight.messages, " messages, ",
           straight.seconds * 1e3, " ms");
   CHECK(counts[0] == kRanks);

@@ -39,20 +39,17 @@ struct Pair {
   std::unique_ptr<Link> left, right;
 };
 
-Message message(bool outgoing, std::string& text, std::uint64_t slot = 7) {
-  return {.outgoing = outgoing, .slot = slot, .data = std::as_writable_bytes(std::span(text))};
-}
+std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
 // Moves `bytes` from left to right.
 std::string moved(Pair& pair, std::size_t bytes) {
   std::string from(bytes, 'x'), to(bytes, '-');
   for (std::size_t i = 0; i < bytes; ++i) from[i] = static_cast<char>('a' + i % 23);
-  Message sent = message(true, from), received = message(false, to);
-  pair.left->post(sent);
-  pair.right->post(received);
+  pair.left->send(7, bytes_of(from));
+  pair.right->receive(7, bytes_of(to));
   pair.run();
-  CHECK(sent.done);
-  CHECK(received.done);
+  CHECK(pair.left->idle());
+  CHECK(pair.right->idle());
   pair.left->forget();
   pair.right->forget();
   return to == from ? "equal" : "different";
@@ -74,16 +71,16 @@ TEST_CASE("a message of another slot or length is not accepted") {
   for (const std::uint64_t slot : {7U, 8U}) {
     Pair pair;
     std::string from(10, 'x'), to(slot == 7 ? 11 : 10, '-');
-    Message sent = message(true, from), received = message(false, to, slot);
-    pair.left->post(sent);
-    pair.right->post(received);
+    pair.left->send(7, bytes_of(from));
+    pair.right->receive(slot, bytes_of(to));
     for (int i = 0; i < 3; ++i) {
       pair.left->advance();
       pair.right->note(EPOLLIN);
-      CHECK(!pair.right->advance());
+      pair.right->advance();
+      CHECK(!pair.right->can_move());
     }
-    CHECK(sent.done);
-    CHECK(!received.done);
+    CHECK(pair.left->idle());
+    CHECK(pair.right->is_receiving());
     CHECK(!pair.right->ended());
     pair.left->close();
     pair.right->note(EPOLLIN | EPOLLRDHUP);
@@ -95,14 +92,13 @@ TEST_CASE("a message of another slot or length is not accepted") {
 TEST_CASE("memory that its owner has taken back is not accepted") {
   Pair pair;
   std::string from(5000, 'x'), to(5000, '-');
-  Message sent = message(true, from), received = message(false, to);
-  pair.left->post(sent);
+  pair.left->send(7, bytes_of(from));
   pair.left->advance();
   pair.memory.revoke();
-  pair.right->post(received);
+  pair.right->receive(7, bytes_of(to));
   pair.run();
   CHECK(pair.right->ended());
-  CHECK(!received.done);
+  CHECK(pair.right->is_receiving());
 }
 
 TEST_CASE("a peer is readable on this machine only, and an obstacle is named") {

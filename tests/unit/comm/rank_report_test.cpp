@@ -1,4 +1,4 @@
-// Tests of judge(): what a rank that waits concludes from the reports of the others.
+// Tests of find_hangs(): what is found about a rank that waits, from the reports of all.
 #include "engine/comm/rank_report.h"
 
 #include <doctest/doctest.h>
@@ -25,15 +25,19 @@ Observed observed(Clock::duration beat, Clock::duration progress, std::string do
           .progress_at = kNow - progress};
 }
 
+Findings found(const std::vector<Observed>& ranks) {
+  const auto members_of = [](const std::string&) { return std::vector<int>{0, 1, 2}; };
+  return find_hangs(ranks, members_of, 20s, kNow);
+}
+
+// Returns the verdict on rank 0, which waits in a call; `ranks` are the others.
 std::string judged(std::vector<Observed> ranks, Clock::duration waited = 30s) {
-  const Waiting waiting{.rank = 0,
-                        .group = "world/0/1",
-                        .members = {0, 1, 2},
-                        .call = gather(17),
-                        .since = kNow - waited};
-  const Observed self = observed(0s, waited, "block3.attn", {in_world(true, {gather(17)})});
+  Observed self = observed(0s, waited, "block3.attn", {in_world(true, {gather(17)})});
+  self.report.groups[0].waited = waited;
   ranks.insert(ranks.begin(), self);
-  return judge(waiting, ranks, 20s, kNow).value_or("");
+  for (const Verdict& verdict : found(ranks).verdicts)
+    if (verdict.group == "world/0/1" && verdict.call == gather(17)) return verdict.reason;
+  return "";
 }
 
 Observed waits_too() { return observed(1s, 30s, "block3.attn", {in_world(true, {gather(17)})}); }
@@ -58,17 +62,9 @@ TEST_CASE("decoding restores encoded reports and refuses malformed text") {
 }
 
 TEST_CASE("findings are restored, and each rank that waits finds the verdict on its call") {
-  const auto find = [](std::vector<Observed> ranks) {
-    return find_hangs(
-        ranks,
-        [](const std::string&) {
-          return std::vector<int>{0, 1, 2};
-        },
-        20s, kNow);
-  };
   Observed self = observed(0s, 30s, "block3.attn", {in_world(true, {gather(17)})});
   const Observed other = observed(0s, 0s, "", {in_world(true, {reduce(17)})});
-  const auto back = decode_findings(encode(find({self, waits_too(), other})));
+  const auto back = decode_findings(encode(found({self, waits_too(), other})));
   REQUIRE(back);
   REQUIRE(back->verdicts.size() == 2);
   CHECK(back->verdicts[0].call == gather(17));
@@ -76,16 +72,16 @@ TEST_CASE("findings are restored, and each rank that waits finds the verdict on 
   CHECK(back->verdicts[1].call == reduce(17));
   CHECK(back->place ==
         "in block3.attn, waiting in all_gather gather.block3 (number 17) of group world");
-  CHECK(find({self, waits_too(), waits_too()}).verdicts.empty());
+  CHECK(found({self, waits_too(), waits_too()}).verdicts.empty());
   // A rank that is silent says nothing about itself: the first of the others does.
   const Observed silent = observed(25s, 25s, "block5.mlp", {in_world(true, {gather(17)})});
-  const Findings named = find({silent, waits_too(), waits_too()});
+  const Findings named = found({silent, waits_too(), waits_too()});
   REQUIRE(named.verdicts.size() == 1);
   CHECK(named.verdicts[0].reason.starts_with("rank 0 has been silent for 25 s"));
   CHECK(named.suspicion == "rank 0 has been silent for 25 s");
   // So it is for a rank that has given up and whose call has not ended yet.
   self.report.groups[0].failed = "the group was aborted";
-  const Findings failed = find({self, waits_too(), waits_too()});
+  const Findings failed = found({self, waits_too(), waits_too()});
   REQUIRE(failed.verdicts.size() == 1);
   CHECK(failed.verdicts[0].reason == "rank 0 has given up: the group was aborted");
   CHECK(!decode_findings(encode(failed) + "x"));

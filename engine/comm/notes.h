@@ -1,16 +1,15 @@
 // exchange_notes(): a short text from every member of a group to all.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/comm/collectives.h"
+#include "engine/comm/pieces.h"
 
-namespace ds::comm {
+namespace ds {
 
 using Note = std::array<char, 500>;  // a text that ends with a zero byte
 
@@ -25,12 +24,10 @@ inline std::vector<std::string> exchange_notes(Group& group, std::string_view ow
                                                Deadline deadline) {
   std::vector<Note> notes(static_cast<std::size_t>(group.size()));
   notes[static_cast<std::size_t>(group.rank())] = note_of(own);
-  std::vector<std::span<std::byte>> pieces;
-  for (Note& note : notes) pieces.push_back(std::as_writable_bytes(std::span(note)));
-  group.all_gather(pieces, deadline);
+  group.all_gather(cut_pieces(std::as_writable_bytes(std::span(notes)), notes.size()), deadline);
   std::vector<std::string> texts;
   for (const Note& note : notes) texts.emplace_back(note.data());
   return texts;
 }
 
-}  // namespace ds::comm
+}  // namespace ds
