@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -13,6 +12,7 @@
 
 #include "engine/base/deadline.h"
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/kubectl/follow_job.h"
@@ -82,12 +82,8 @@ class ClusterJob {
   }
 
  private:
-  static void say_lines(const std::string& text) {
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      say_line(text.substr(at, end - at));
-      at = end + 1;
-    }
+  static void say_lines(std::string_view text) {
+    while (!text.empty()) say_line(std::string(take_line(text)));
   }
 
   std::string call(Words words, const char* what) const {
@@ -118,12 +114,9 @@ class ClusterJob {
     if (patch.empty()) return;
     const KubectlResult names = kubectl(in_space(
         request_, {"get", "services,configmaps,secrets", "-l", label_of(request_), "-o", "name"}));
-    for (std::size_t at = 0; at < names.out.size();) {
-      const std::size_t end = std::min(names.out.find('\n', at), names.out.size());
+    for (std::string_view rest = names.out; !rest.empty();)
       kubectl(in_space(request_,
-                       {"patch", names.out.substr(at, end - at), "--type", "merge", "-p", patch}));
-      at = end + 1;
-    }
+                       {"patch", std::string(take_line(rest)), "--type", "merge", "-p", patch}));
   }
 
   /// Returns nothing where the API server does not answer for a short time.

@@ -18,7 +18,7 @@ class Forward : public AttentionHead {
     float* lse = static_cast<float*>(a.lse.data) + (b * s_.heads + h) * s_.time;
     for (std::int64_t row = 0; row < s_.time; row += kQueries) {
       const std::int64_t count = std::min(kQueries, s_.time - row);
-      std::fill(w_.top, w_.top + count, -3.0e38F);
+      std::fill(w_.top, w_.top + count, kLowestLogit);
       std::fill(w_.total, w_.total + count, 0.0F);
       for (std::int64_t j = 0; j < s_.blocks() && first_query(j) < row + count; ++j) {
         key_block(j, row, count);

@@ -75,7 +75,11 @@ struct AttentionTile {
   std::int64_t stride = 0;  // of the rows of p or ds that are written
 };
 
-/// What a softmax over several tiles keeps for each row. It begins with `top` -3e38 and `total` 0.
+/// Below every logit that is seen.
+inline constexpr float kLowestLogit = -3.0e38F;
+
+/// What a softmax over several tiles keeps for each row. It begins with `top` kLowestLogit and
+/// `total` 0.
 struct RunningSoftmax {
   float* top;      // the largest logit so far
   float* total;    // the sum of e^(logit - top)

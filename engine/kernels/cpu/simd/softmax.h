@@ -25,8 +25,6 @@ DS_LANES_INLINE void dropout_words(const cpu::AttentionTile& a, int64_t r, U32 (
 
 template <class To>
 struct Softmax {
-  static constexpr float kLowest = -3.0e38F;
-
   static void rows(const cpu::AttentionTile& a, void* p, const cpu::RunningSoftmax& state) {
     for (int64_t r = 0; r < a.rows; ++r) {
       row(a, r, static_cast<To*>(p) + r * a.stride, state.top + r, state.total + r,
@@ -41,7 +39,7 @@ struct Softmax {
     for (int64_t i = 0; i < 4; ++i) {
       x[i] = logits_at(a, r, 16 * i, broadcast(0.0F));
       if (seen < 16 * i + 16) {
-        x[i] = Rows<To>::select_first(x[i], broadcast(kLowest), lanes_at(seen, 16 * i));
+        x[i] = Rows<To>::select_first(x[i], broadcast(cpu::kLowestLogit), lanes_at(seen, 16 * i));
       }
       highest = max(highest, x[i]);
     }
