@@ -1,9 +1,5 @@
-// Compares digests by one exchange of notes, and joins control words.
-#include "engine/comm/agree.h"
-
-#include <cstring>
+// require_agreement(): finds the majority.
 #include <map>
-#include <vector>
 
 #include "engine/base/error.h"
 #include "engine/comm/notes.h"
@@ -38,19 +34,6 @@ void require_agreement(Group& group, const std::string& what, const std::string&
       ErrorKind::config,
       fmt::format("the {} differs between ranks: {}, the others {}", what, different, expected),
       "start every rank with the same binary, the same configuration file and the same overrides");
-}
-
-StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline) {
-  ControlWord all = own;
-  const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
-    ControlWord word, other;
-    std::memcpy(&word, left.data(), sizeof word);
-    std::memcpy(&other, right.data(), sizeof other);
-    join(word, other);
-    std::memcpy(left.data(), &word, sizeof word);
-  };
-  group.combine(std::as_writable_bytes(std::span(&all, 1)), add, deadline);
-  return decide(all);
 }
 
 }  // namespace ds

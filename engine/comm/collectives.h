@@ -1,5 +1,5 @@
 // Seam 3 of 3: Group and Collectives, which move bytes between ranks. Sums are computed elsewhere
-// (ordered_tree.h), in a fixed order.
+// (engine/program/ordered_tree.h), in a fixed order.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// exchange_notes(): a short text from every member of a group to all.
+// Short texts from every member of a group to all: exchange_notes(), and require_agreement(), which
+// compares them.
 #pragma once
 
 #include <array>
@@ -29,5 +30,12 @@ inline std::vector<std::string> exchange_notes(Group& group, std::string_view ow
   for (const Note& note : notes) texts.emplace_back(note.data());
   return texts;
 }
+
+/// Compares a digest between all ranks of the group. Collective. `what` names the fact in messages
+/// ("training plan", "build"); `digest` is its hash or id, cut as a note is.
+/// Errors: Error{config} on every rank, naming the ranks that differ from the majority (from rank 0
+/// where there is none) and both values.
+void require_agreement(Group& group, const std::string& what, const std::string& digest,
+                       Deadline deadline);
 
 }  // namespace ds

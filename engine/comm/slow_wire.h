@@ -15,8 +15,8 @@ struct WireSpeed {
   Clock::duration latency{};  // of every operation, besides its bytes
 };
 
-/// Parses "rate=200M,latency=1ms" (DSLAUNCH_TEST_WIRE): bytes per second with binary prefixes, then
-/// us, ms or s. Both parts are needed. Returns nothing for other text.
+/// Parses "rate=200M,latency=1ms" (DSLAUNCH_TEST_WIRE): bytes per second with binary prefixes.
+/// Returns nothing for other text.
 std::optional<WireSpeed> parse_wire_speed(std::string_view text);
 
 /// The network interface of one process, which carries both directions at once and uses no CPU

@@ -3,7 +3,7 @@
 // alone.
 #include <algorithm>
 
-#include "engine/comm/ordered_tree.h"
+#include "engine/program/ordered_tree.h"
 #include "engine/program/step_builder.h"
 
 namespace ds {

@@ -1,7 +1,7 @@
 // Reduction in order "step": a tree over virtual ranks in every micro-step, then the micro-steps'
 // sums in order. Virtual ranks are dealt round-robin; owners keep only slices of what is not summed
 // yet.
-#include "engine/comm/ordered_tree.h"
+#include "engine/program/ordered_tree.h"
 #include "engine/program/step_builder.h"
 
 namespace ds {

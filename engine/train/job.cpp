@@ -10,7 +10,7 @@
 
 #include "engine/base/units.h"
 #include "engine/checkpoint/folder_lock.h"
-#include "engine/comm/agree.h"
+#include "engine/comm/notes.h"
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/corpus.h"

@@ -8,7 +8,7 @@
 
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/units.h"
-#include "engine/comm/agree.h"
+#include "engine/comm/notes.h"
 #include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 #include "engine/train/save_outcome.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/comm/agree.h"
+#include "engine/comm/notes.h"
 #include "engine/config/print.h"
 #include "engine/data/batch.h"
 #include "engine/device/cpu/thread_pool.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/comm/collectives.h"
-#include "engine/comm/control_word.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/train_config.h"
 #include "engine/data/corpus.h"
@@ -20,6 +19,7 @@
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"
+#include "engine/train/control_word.h"
 #include "engine/train/leaf_sums.h"
 #include "engine/train/programs.h"
 #include "engine/train/rank_memory.h"

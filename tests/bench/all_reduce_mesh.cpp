@@ -8,8 +8,8 @@
 #include "bench/allreduce.h"
 #include "engine/base/unique_fd.h"
 #include "engine/comm/mesh/socket.h"
-#include "engine/comm/ordered_tree.h"
 #include "engine/comm/rendezvous.h"
+#include "engine/program/ordered_tree.h"
 
 using namespace ds;
 

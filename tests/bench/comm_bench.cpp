@@ -17,6 +17,7 @@
 #include "engine/comm/mesh/socket.h"
 #include "engine/comm/pieces.h"
 #include "engine/comm/rendezvous.h"
+#include "support/wait_readable.h"
 
 using namespace ds;
 using namespace std::chrono_literals;
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
                     .rounds = argc > 2 ? std::stoi(argv[2]) : 7};
   const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
   UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
-  comm::wait_readable(listener.get(), soon());
+  test::wait_readable(listener.get(), soon());
   UniqueFd accepted(::accept(listener.get(), nullptr, nullptr));
   UniqueFd probe = comm::listen_on({"127.0.0.1", 0});
   const int port = comm::local_endpoint(probe.get()).port;

@@ -10,7 +10,7 @@
 
 #include "conformance/comm_worlds.h"
 #include "engine/base/error.h"
-#include "engine/comm/agree.h"
+#include "engine/comm/notes.h"
 #include "engine/comm/pieces.h"
 
 using namespace ds;

@@ -140,8 +140,6 @@ TEST_CASE("a missing rank is named, the stream is released, the group stays unus
         fmt::format("rank {} (of group world): all_gather gather.block3: ", rank);
     CHECK_MESSAGE(message.starts_with(head), message);
     CHECK_MESSAGE(contains(message, "no answer after "), message);
-    CHECK_MESSAGE(contains(message, "the last operation that ended was all_gather (number 1)"),
-                  message);
     CHECK_MESSAGE(contains(later[rank], "barrier: the group had already failed: rank"),
                   later[rank]);
   }
@@ -223,7 +221,10 @@ TEST_CASE("abort releases a waiting stream locally, and soon at the peers") {
     here.wait();
   });
   CHECK_MESSAGE(contains(errors[0], "the group was aborted"), errors[0]);
-  CHECK_MESSAGE(contains(errors[1], "rank 0 has given up: the group was aborted"), errors[1]);
+  CHECK_MESSAGE(contains(errors[1],
+                         "rank 0 has given up: rank 0 (of group world): all_gather: "
+                         "the group was aborted"),
+                errors[1]);
 }
 
 TEST_CASE("if one rank cannot start, all ranks fail and name it") {

@@ -12,6 +12,7 @@
 #include "conformance/comm_worlds.h"
 #include "engine/comm/mesh/mesh_group.h"
 #include "engine/comm/pieces.h"
+#include "support/wait_readable.h"
 
 using namespace ds;
 using namespace ds::test;
@@ -94,7 +95,7 @@ namespace {
 std::vector<std::unique_ptr<comm::MeshGroup>> pair_of_groups() {
   const UniqueFd listener = comm::listen_on({"127.0.0.1", 0});
   UniqueFd dialed = comm::dial(comm::local_endpoint(listener.get()), soon());
-  REQUIRE(comm::wait_readable(listener.get(), soon()));
+  REQUIRE(wait_readable(listener.get(), soon()));
   UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   std::vector<std::unique_ptr<comm::MeshGroup>> groups;
   for (int rank = 0; rank < 2; ++rank) {

@@ -25,7 +25,7 @@ std::string_view text_of(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-Acceptor::Acceptor(UniqueFd listener, Membership membership, Serve serve, Limits limits)
+Acceptor::Acceptor(UniqueFd listener, Membership membership, Serve serve, AcceptorLimits limits)
     : membership_(std::move(membership)),
       serve_(std::move(serve)),
       limits_(limits),

@@ -26,21 +26,19 @@ namespace ds::comm {
 /// A request or answer on a connection of the coordinator is a text of ByteWriter (bytes.h).
 inline constexpr std::size_t kMostRequestBytes = std::size_t{1} << 20;
 
+struct AcceptorLimits {
+  Clock::duration proof_time = std::chrono::seconds(5);
+  std::size_t unproven = 64;  // when one more connects, the oldest is dropped
+  std::size_t waiting_output = std::size_t{8} << 20;  // a client that does not read is dropped
+};
+
 class Acceptor {
  public:
-  struct Limits {
-    Clock::duration proof_time = std::chrono::seconds(5);
-    std::size_t unproven = 64;  // when one more connects, the oldest is dropped
-    // A client that does not read its answers is dropped
-    std::size_t waiting_output = std::size_t{8} << 20;
-  };
   /// Answers a request; returns nothing when the request is malformed. Called on the thread.
   using Serve = std::function<std::optional<std::string>(std::string_view request)>;
 
   /// `serve`: empty on all ranks but rank 0.
-  Acceptor(UniqueFd listener, Membership membership, Serve serve = {})
-      : Acceptor(std::move(listener), std::move(membership), std::move(serve), Limits()) {}
-  Acceptor(UniqueFd listener, Membership membership, Serve serve, Limits limits);
+  Acceptor(UniqueFd listener, Membership membership, Serve serve = {}, AcceptorLimits limits = {});
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
 
@@ -57,7 +55,7 @@ class Acceptor {
     Handshake handshake;
     Clock::time_point proven_by;
     std::vector<std::byte> input{}, output{};
-    std::size_t wanted = kMagicBytes;  // bytes of the message that is being read
+    std::size_t wanted = sizeof(Hello);  // bytes of the message that is being read
     [[nodiscard]] bool proven() const { return handshake.stage() == Handshake::Stage::accepted; }
     [[nodiscard]] bool is_over() const;
   };
@@ -73,7 +71,7 @@ class Acceptor {
 
   const Membership membership_;
   const Serve serve_;
-  const Limits limits_;
+  const AcceptorLimits limits_;
   const UniqueFd listener_;
   const Endpoint endpoint_;
   const UniqueFd stop_;

@@ -6,11 +6,8 @@
 #include "engine/comm/mesh/suspension.h"
 
 namespace ds::comm {
-namespace {
 
 constexpr std::size_t kMostMeshes = 10'000, kLongestFault = 10'000;
-
-}  // namespace
 
 Coordinator::Coordinator(int world_size, Clock::duration patience, Clock::time_point now)
     : patience_(patience), observed_(static_cast<std::size_t>(world_size)), last_request_(now) {

@@ -122,14 +122,10 @@ std::vector<std::byte> Handshake::take(std::span<const std::byte> message) {
   DS_ASSERT(message.size() == wanted_);
   wanted_ = 0;
   switch (stage_) {
-    case Stage::magic:
+    case Stage::hello:
       std::ranges::copy(message, theirs_.begin());
-      stage_ = has_magic(message) ? Stage::nonce : Stage::refused;
-      if (stage_ == Stage::nonce) wanted_ = kNonceBytes;
-      return {};
-    case Stage::nonce:
-      std::ranges::copy(message, theirs_.begin() + kMagicBytes);
-      stage_ = Stage::note;
+      stage_ = has_magic(theirs_) ? Stage::note : Stage::refused;
+      if (stage_ == Stage::refused) return {};
       wanted_ = sizeof(SignedNote);
       return copy_of(own_);
     case Stage::note: {

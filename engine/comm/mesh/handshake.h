@@ -51,8 +51,7 @@ struct Membership {
 class Handshake {
  public:
   enum class Stage {
-    magic,     // unproven: waits for the dialer's magic
-    nonce,     // unproven: waits for the dialer's nonce
+    hello,     // unproven: waits for the dialer's hello
     note,      // unproven: waits for the dialer's signed note
     accepted,  // purpose() is known
     refused    // to be closed once the answer is written
@@ -74,9 +73,8 @@ class Handshake {
   const Membership* membership_;
   bool is_rank_0_;
   Hello own_, theirs_{};
-  Stage stage_ = Stage::magic;
-  // The magic is a message of its own, so that other programs are noticed by their first 8 bytes
-  std::size_t wanted_ = kMagicBytes;
+  Stage stage_ = Stage::hello;
+  std::size_t wanted_ = sizeof(Hello);
   std::string purpose_;
 };
 

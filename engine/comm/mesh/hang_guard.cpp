@@ -11,19 +11,12 @@
 #include "engine/comm/mesh/suspension.h"
 
 namespace ds::comm {
-namespace {
 
 using namespace std::chrono_literals;
-
-// A busy machine delays a thread by less; a request to rank 0 takes less.
-constexpr Clock::duration kSuspended = 2s;
-
-}  // namespace
 
 HangGuard::HangGuard(Setup setup)
     : setup_(std::move(setup)),
       last_stamp_(Clock::now()),
-      last_poll_(last_stamp_),
       suspended_until_(last_stamp_),
       answered_at_(last_stamp_) {
   const SignalsBlocked blocked;
@@ -67,24 +60,17 @@ void HangGuard::run() {
   }
 }
 
-bool HangGuard::poll_groups() {
-  const auto now = Clock::now();
-  const auto gap = now - last_poll_;
+bool HangGuard::look() {
+  const Clock::time_point now = stamp();
+  const Clock::duration gap = std::exchange(suspended_for_, {});
   bool soon = false;
   {
     const std::lock_guard lock(mutex_);
-    for (const CallLog* log : logs_)
-      soon = log->poll(now, gap > kSuspended ? gap : Clock::duration()) || soon;
+    for (const CallLog* log : logs_) soon = log->poll(now, gap) || soon;
   }
-  last_poll_ = Clock::now();
-  return soon;
-}
-
-bool HangGuard::look() {
-  const bool soon = poll_groups();
-  const RankReport own = own_report(stamp());
+  const RankReport own = own_report(now);
   try {
-    if (is_due(own, last_stamp_)) report(own);
+    if (is_due(own, now)) report(own);
   } catch (const Error&) {
     // Rank 0 does not answer: its silence grows.
   }
@@ -146,6 +132,7 @@ Clock::time_point HangGuard::stamp() {
   const auto gap = now - std::exchange(last_stamp_, now);
   if (gap < suspension_of(setup_.patience)) return now;
   suspended_until_ = now;
+  suspended_for_ += gap;
   answered_at_ += gap;
   return now;
 }

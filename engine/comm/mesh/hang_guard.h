@@ -48,7 +48,6 @@ class HangGuard {
   void run();
   /// Returns whether operations are under way that must be polled soon.
   bool look();
-  bool poll_groups();
   [[nodiscard]] RankReport own_report(Clock::time_point now);
   [[nodiscard]] bool is_due(const RankReport& own, Clock::time_point now) const;
   void report(const RankReport& own);
@@ -63,8 +62,9 @@ class HangGuard {
   std::vector<CallLog*> logs_;
   std::string suspicion_;
   // Used by the thread only:
-  Clock::time_point last_stamp_, last_poll_, suspended_until_, reported_at_{};
-  Clock::time_point answered_at_;  // when rank 0 last answered
+  Clock::time_point last_stamp_, suspended_until_, reported_at_{};
+  Clock::duration suspended_for_{};  // what the groups have not been told
+  Clock::time_point answered_at_;    // when rank 0 last answered
   std::string place_of_rank_0_;
   std::thread thread_;
 };

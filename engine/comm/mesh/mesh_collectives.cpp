@@ -17,6 +17,29 @@ using namespace std::chrono_literals;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
+// What the members of a group tell each other: where this one listens, and how to read its memory.
+struct Card {
+  Endpoint at;
+  MemoryCard memory;
+};
+
+std::string encode(const Card& card) {
+  ByteWriter out;
+  out.put(card.at.address).put(static_cast<std::uint64_t>(card.at.port));
+  out.put(card.memory.machine).put(card.memory.pid_namespace).put(card.memory.process);
+  return out.put(card.memory.address).put(card.memory.word).take();
+}
+
+Card decode_card(std::string_view bytes) {
+  ByteReader in(bytes);
+  return {.at = {.address = in.text(), .port = static_cast<int>(in.number())},
+          .memory = {.machine = in.text(),
+                     .pid_namespace = in.number(),
+                     .process = in.number(),
+                     .address = in.number(),
+                     .word = in.number()}};
+}
+
 }  // namespace
 
 std::unique_ptr<Group> make_single_group(const GroupSpec& spec) {
@@ -107,10 +130,8 @@ std::unique_ptr<Group> MeshCollectives::make_group(const GroupSpec& spec, Deadli
                   .own = static_cast<int>(self - spec.ranks.begin()),
                   .deadline = deadline};
   auto memory = std::make_shared<OwnMemory>(rendezvous_.shared_memory);
-  ByteWriter card;
-  const Endpoint at = endpoint();
-  card.put(at.address).put(static_cast<std::uint64_t>(at.port)).put(encode(memory->card()));
-  const std::vector<std::string> cards = meet(mesh, mesh.name, card.take());
+  const std::vector<std::string> cards =
+      meet(mesh, mesh.name, encode(Card{endpoint(), memory->card()}));
   std::vector<UniqueFd> links = make_links(mesh, cards);
   std::vector<PeerMemory> memories = find_memories(mesh, memory->card(), cards);
   return std::make_unique<MeshGroup>(MeshGroup::Parts{.spec = spec,
@@ -167,9 +188,7 @@ std::vector<UniqueFd> MeshCollectives::make_links(const Mesh& mesh,
 
 // Rank 0 listens where this rank reached it.
 UniqueFd MeshCollectives::dial_member(const Mesh& mesh, int place, const std::string& card) {
-  ByteReader in(card);
-  Endpoint to{.address = in.text(), .port = static_cast<int>(in.number())};
-  if (mesh.rank_of(place) == 0) to = coordinator_->rank_0();
+  const Endpoint to = mesh.rank_of(place) == 0 ? coordinator_->rank_0() : decode_card(card).at;
   try {
     return open_connection(to, membership_, mesh.link_from(mesh.own), mesh.deadline);
   } catch (const Error& error) {
@@ -185,10 +204,7 @@ std::vector<PeerMemory> MeshCollectives::find_memories(const Mesh& mesh, const M
   for (int place = 0; place < mesh.size(); ++place) {
     if (place == mesh.own) continue;
     const auto index = static_cast<std::size_t>(place);
-    ByteReader in(cards[index]);
-    static_cast<void>(in.text());    // its address
-    static_cast<void>(in.number());  // and port
-    memories[index] = PeerMemory(own, decode_memory_card(in.text()));
+    memories[index] = PeerMemory(own, decode_card(cards[index]).memory);
     const std::string& obstacle = memories[index].obstacle();
     if (obstacle.empty() || std::exchange(obstacle_told_, true) || mesh.own > place) continue;
     fmt::print(stderr,

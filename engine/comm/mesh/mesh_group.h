@@ -67,14 +67,8 @@ class MeshGroup final : public Group {
   void receive(int peer, std::span<std::byte> into);
   /// Returns when all that was sent has left (its memory may be reused) and the rest has arrived.
   void finish();
-  struct Turn {
-    bool is_busy = false;   // a message is not done
-    bool can_move = false;  // bytes can move without a new event
-  };
   /// Lets the link move bytes, if it can.
   void give_turn(int peer);
-  /// Gives every link one turn.
-  Turn move();
   void wait(int milliseconds);
   [[noreturn]] void fail(std::string_view what);
   [[noreturn]] void fail_of_lateness();

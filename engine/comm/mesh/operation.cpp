@@ -51,11 +51,17 @@ void MeshGroup::finish() {
   sent_ = received_ = 0;
   while (true) {
     if (const std::string why = stopped(); !why.empty()) fail(why);
-    const Turn turn = move();
-    if (!turn.is_busy) return;
+    bool is_busy = false, can_move = false;  // can_move: without a new event
+    for (int step = 1; step < size(); ++step) {
+      give_turn(neighbor(step));
+      const Link& peer = link(neighbor(step));
+      is_busy = is_busy || !peer.idle();
+      can_move = can_move || (!peer.idle() && peer.can_move());
+    }
+    if (!is_busy) return;
     const Clock::time_point now = Clock::now();
     if (countdown_.passed(now)) fail_of_lateness();
-    if (!turn.can_move) wait(countdown_.for_poll(now));
+    if (!can_move) wait(countdown_.for_poll(now));
   }
 }
 
@@ -68,17 +74,6 @@ void MeshGroup::give_turn(int peer) {
   from.advance();
   if (from.ended() && first_ended_ < 0) first_ended_ = peer;
   if (from.ended() && !from.idle()) fail_of_peer(peer);
-}
-
-MeshGroup::Turn MeshGroup::move() {
-  Turn turn;
-  for (int step = 1; step < size(); ++step) {
-    give_turn(neighbor(step));
-    const Link& peer = link(neighbor(step));
-    turn.is_busy = turn.is_busy || !peer.idle();
-    turn.can_move = turn.can_move || (!peer.idle() && peer.can_move());
-  }
-  return turn;
 }
 
 // Waits for the kernel to report links, or for stop(). The links take turns in the order of their

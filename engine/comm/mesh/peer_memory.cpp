@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "engine/base/error.h"
-#include "engine/comm/bytes.h"
 
 namespace ds::comm {
 namespace {
@@ -45,21 +44,6 @@ void* pointer(std::uint64_t address) {
 }
 
 }  // namespace
-
-std::string encode(const MemoryCard& card) {
-  ByteWriter out;
-  out.put(card.machine).put(card.pid_namespace);
-  return out.put(card.process).put(card.address).put(card.word).take();
-}
-
-MemoryCard decode_memory_card(std::string_view bytes) {
-  ByteReader in(bytes);
-  return {.machine = in.text(),
-          .pid_namespace = in.number(),
-          .process = in.number(),
-          .address = in.number(),
-          .word = in.number()};
-}
 
 OwnMemory::OwnMemory(bool readable) : word_(random_word()) {
   card_.word = word_;

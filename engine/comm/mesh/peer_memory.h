@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace ds::comm {
 
@@ -24,9 +23,6 @@ struct MemoryCard {
   std::uint64_t address = 0;  // of the word
   std::uint64_t word = 0;     // never 0
 };
-
-std::string encode(const MemoryCard& card);
-MemoryCard decode_memory_card(std::string_view bytes);
 
 /// Lets the ranks that have the card read this process, until revoke() or the destructor.
 class OwnMemory {

@@ -177,8 +177,6 @@ void watch_peer(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-bool wait_readable(int fd, Deadline deadline) { return wait_for(fd, POLLIN, deadline); }
-
 IoResult read_exactly(int fd, std::span<std::byte> into, Deadline deadline) {
   while (!into.empty()) {
     const ssize_t got = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);

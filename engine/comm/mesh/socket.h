@@ -39,9 +39,6 @@ Endpoint peer_endpoint(int fd);
 /// with data under way.
 void watch_peer(int fd);
 
-/// Returns false when the deadline passed with nothing to read (an ended connection is readable).
-bool wait_readable(int fd, Deadline deadline);
-
 enum class IoResult { done, closed, late };
 /// `closed`: the peer ended the connection, or the kernel reports an error on it.
 IoResult read_exactly(int fd, std::span<std::byte> into, Deadline deadline);

@@ -17,6 +17,11 @@
 
 namespace ds::comm {
 
+/// Formats as "all_gather gather.block3".
+inline std::string operation_text(std::string_view operation, std::string_view about) {
+  return fmt::format("{}{}{}", operation, about.empty() ? "" : " ", about);
+}
+
 struct Flight {
   enum class State : std::uint8_t {
     issuing,  // the stream does not have all of it yet
@@ -33,11 +38,7 @@ struct Flight {
   std::uint64_t number = 0;
   State state = State::done;
   Clock::time_point since{};  // when it entered this state
-
-  /// Formats as "all_gather gather.block3".
-  [[nodiscard]] std::string text() const {
-    return fmt::format("{}{}{}", operation, about.empty() ? "" : " ", about);
-  }
+  [[nodiscard]] std::string text() const { return operation_text(operation, about); }
 };
 
 class FlightLog {
@@ -76,11 +77,6 @@ class FlightLog {
   /// Returns the oldest unfinished operation; null when all are done.
   [[nodiscard]] const Flight* oldest() const { return is_idle() ? nullptr : &at(done_ + 1); }
   [[nodiscard]] std::size_t oldest_place() const { return done_ % kFlights; }
-  [[nodiscard]] const Flight* newest() const { return last_ == 0 ? nullptr : &at(last_); }
-  /// Returns the operation that ended last; null when none has.
-  [[nodiscard]] const Flight* last_done() const {
-    return done_ > 0 && !is_full() ? &at(done_) : nullptr;
-  }
   /// Returns the oldest unfinished operation if the stream has reached it; else null.
   [[nodiscard]] const Flight* running() const {
     const Flight* const flight = oldest();
@@ -90,13 +86,6 @@ class FlightLog {
   [[nodiscard]] const Flight* late(Clock::time_point now) const {
     const Flight* const flight = running();
     return flight != nullptr && now - flight->since >= flight->budget ? flight : nullptr;
-  }
-  /// Returns where this rank is, for messages: "waits in all_gather gather.block3 (number 17)".
-  [[nodiscard]] std::string place() const {
-    const Flight* const flight = is_idle() ? newest() : oldest();
-    if (flight == nullptr) return "has issued nothing";
-    return fmt::format("{} {} (number {})", running() != nullptr ? "waits in" : "is behind",
-                       flight->text(), flight->number);
   }
 
  private:

@@ -5,35 +5,22 @@
 
 #include "engine/base/error.h"
 #include "engine/comm/nccl/nccl_group.h"
-#include "engine/comm/notes.h"
 #include "engine/device/cuda/check.h"
 
 namespace ds::comm {
-namespace {
-
-using namespace std::chrono_literals;
-// How long ranks that failed wait for each other's places.
-constexpr Clock::duration kAsk = 2s;
-
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
-}  // namespace
-
 void NcclGroup::run(const Flight& operation, Deadline deadline, Put put) {
   wait_for_place();
   throw_failure(operation.operation);
   std::size_t place = 0;
-  std::string text;
   {
     const std::lock_guard lock(mutex_);
     Flight flight = operation;
     flight.budget = deadline.at() - Clock::now();
     place = log_.begin(flight, about_, Clock::now());
-    text = log_.newest()->text();
   }
   cuda::check(cudaEventRecord(begun_[place].get, stream_), operation.operation);
   if (const Communicator::Failure why = parts_.comm->issue(put, deadline)) {
-    fail(text, *why);
+    fail(operation_text(operation.operation, about_), *why);
     throw_failure();
   }
   cuda::check(cudaEventRecord(ended_[place].get, stream_), operation.operation);
@@ -51,14 +38,10 @@ void NcclGroup::wait_for_place() {
     if (!log_.is_full()) return;
     oldest = ended_[log_.oldest_place()].get;
   }
-  wait_for_end(oldest);
+  cuda::check(cudaEventSynchronize(oldest), "waiting for an operation of group " + spec().name);
   const std::lock_guard lock(look_mutex_);
   while (advance(Clock::now())) {
   }
-}
-
-void NcclGroup::wait_for_end(cudaEvent_t end) {
-  cuda::check(cudaEventSynchronize(end), "waiting for an operation of group " + spec().name);
 }
 
 // Returns false when the oldest operation has not moved.
@@ -102,11 +85,12 @@ bool NcclGroup::look(Clock::time_point now, Clock::duration gap) {
   {
     const std::lock_guard lock(mutex_);
     if (const Flight* const late = log_.late(now))
-      why = fmt::format("no answer after {:.3g} s", seconds(now - late->since));
+      why = fmt::format("no answer after {:.3g} s",
+                        std::chrono::duration<double>(now - late->since).count());
     if (!hopeless_.empty()) why = hopeless_;
     if (news) why = *news;
     if (why.empty()) return message_.empty() && !log_.is_idle();
-    operation = log_.is_idle() ? "between operations" : log_.oldest()->text();
+    operation = current();
   }
   fail(operation, why);
   return false;
@@ -140,50 +124,33 @@ void NcclGroup::fail(const std::string& operation, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
     if (!message_.empty()) return;
-    message = fmt::format("{}: {}: {}", head(), operation, why);
-    if (const Flight* const done = log_.last_done()) {
-      message += fmt::format("; the last operation that ended was {} (number {})", done->text(),
-                             done->number);
-    }
-    message_ = message;
-    place_ = log_.place();
+    message = message_ = fmt::format("{}: {}: {}", head(), operation, why);
   }
   if (watch_ != nullptr) watch_->fail(message);
   parts_.comm->abort();
 }
 
-// Ranks that failed too say where they are. A rank that does not answer is behind or gone, and is
-// named by the error of the exchange.
-std::string NcclGroup::ask_others(const std::string& own) {
-  constexpr std::size_t kNamed = 4;
+// Members that failed too get there; the error names the others.
+std::string NcclGroup::find_absent() {
   try {
-    parts_.control->about("places of the ranks");
-    const std::vector<std::string> places =
-        exchange_notes(*parts_.control, own, Deadline::after(kAsk));
-    std::string text;
-    std::size_t elsewhere = 0;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (places[i] == own || ++elsewhere > kNamed) continue;
-      text += fmt::format("; rank {} {}", spec().ranks[i], places[i]);
-    }
-    if (elsewhere > kNamed) text += fmt::format("; and {} more", elsewhere - kNamed);
-    return elsewhere == 0 ? "" : fmt::format("; this rank {}{}", own, text);
+    parts_.control->about("the end of the group");
+    parts_.control->barrier(Deadline::after(std::chrono::seconds(2)));
+    return {};
   } catch (const Error& error) {
     return fmt::format("; {}", error.what());
   }
 }
 
-// Does nothing while the group is well. The first caller asks the other ranks.
+// Does nothing while the group is well.
 void NcclGroup::throw_failure(const char* late_operation) {
-  std::string place;
-  {
-    const std::lock_guard lock(mutex_);
-    if (message_.empty()) return;
-    place = std::exchange(place_, "");
+  std::unique_lock lock(mutex_);
+  if (message_.empty()) return;
+  if (!std::exchange(absent_named_, true)) {
+    lock.unlock();
+    const std::string absent = find_absent();
+    lock.lock();
+    message_ += absent;
   }
-  const std::string others = place.empty() ? "" : ask_others(place);
-  const std::lock_guard lock(mutex_);
-  message_ += others;
   if (late_operation == nullptr) throw Error(ErrorKind::comm, message_);
   throw Error(ErrorKind::comm, fmt::format("{}: {}: the group had already failed: {}", head(),
                                            late_operation, message_));
@@ -195,17 +162,13 @@ void NcclGroup::raise_failure() {
 }
 
 void NcclGroup::abort() {
-  bool is_first = false;
+  std::string operation;
   {
     const std::lock_guard lock(mutex_);
-    is_first = message_.empty();
-    if (is_first) {
-      message_ = fmt::format("{}: {}the group was aborted", head(),
-                             log_.is_idle() ? "" : log_.oldest()->text() + ": ");
-    }
+    absent_named_ = true;  // nobody is to be waited for
+    operation = current();
   }
-  if (is_first && watch_ != nullptr) watch_->fail("the group was aborted");
-  parts_.comm->abort();
+  fail(operation, "the group was aborted");
   parts_.control->abort();
 }
 

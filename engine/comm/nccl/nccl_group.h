@@ -3,7 +3,7 @@
 //
 // NCCL does not report a peer that never arrives: its kernels spin. So every operation lies between
 // two events. An operation that runs longer than its deadline allows ends the communicator, which
-// releases the stream. The group's error says where each rank was.
+// releases the stream. The hang guard ends it earlier, and says which rank is behind.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -63,14 +63,16 @@ class NcclGroup final : public Group {
   void run(const Flight& operation, Deadline deadline, Put put);
   ncclResult_t all_together(FunctionRef<ncclResult_t()> calls);
   void wait_for_place();
-  void wait_for_end(cudaEvent_t end);
   bool look(Clock::time_point now, Clock::duration gap);
   bool advance(Clock::time_point now);
   void tell_guard();
   void fail(const std::string& operation, const std::string& why);
   void throw_failure(const char* late_operation = nullptr);
-  [[nodiscard]] std::string ask_others(const std::string& own);
+  [[nodiscard]] std::string find_absent();
   [[nodiscard]] std::string head() const;
+  [[nodiscard]] std::string current() const {
+    return log_.is_idle() ? "between operations" : log_.oldest()->text();
+  }
 
   Parts parts_;
   const NcclApi& api_;
@@ -83,7 +85,7 @@ class NcclGroup final : public Group {
   FlightLog log_;
   std::string hopeless_;  // why the hang guard gave up
   std::string message_;   // the error; empty while the group is well
-  std::string place_;     // where this rank was then; empty once the others were asked
+  bool absent_named_ = false;
   // Last member: its destructor ends the guard's calls; may be null
   std::unique_ptr<CallWatch> watch_;
 };

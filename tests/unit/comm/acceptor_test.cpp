@@ -11,6 +11,7 @@
 #include "engine/base/error.h"
 #include "engine/comm/bytes.h"
 #include "engine/comm/mesh/coordinator_client.h"
+#include "support/wait_readable.h"
 
 using namespace ds;
 using namespace ds::comm;
@@ -23,7 +24,7 @@ const Membership kMember{.key = "k", .job = "j"};
 
 // Rank 0 of a world of two.
 struct RankZero {
-  explicit RankZero(Acceptor::Limits limits = Acceptor::Limits())
+  explicit RankZero(AcceptorLimits limits = {})
       : acceptor(
             listen_on({"127.0.0.1", 0}), kMember,
             [this](std::string_view request) { return coordinator.answer(request); }, limits) {}
@@ -38,7 +39,7 @@ struct RankZero {
 
 bool is_closed(int fd) {
   std::vector<std::byte> buffer(4096);
-  while (wait_readable(fd, soon())) {
+  while (test::wait_readable(fd, soon())) {
     if (::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT) <= 0) return true;
   }
   return false;
@@ -163,7 +164,7 @@ TEST_CASE("when rank 0 ends, its clients notice") {
 TEST_CASE("a dialer retries while an impostor answers, and does not obey it") {
   const UniqueFd listener = listen_on({"127.0.0.1", 0});
   std::thread impostor([&] {
-    if (!wait_readable(listener.get(), soon())) return;
+    if (!test::wait_readable(listener.get(), soon())) return;
     const UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     const Hello hello = make_hello();
     SignedNote note;

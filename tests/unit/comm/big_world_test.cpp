@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/control_word.h"
 #include "engine/comm/mesh/combine_tree.h"
 #include "engine/comm/mesh/coordinator.h"
 #include "engine/comm/rank_report.h"
+#include "engine/train/control_word.h"
 
 using namespace ds;
 using namespace ds::comm;

@@ -1,4 +1,4 @@
-// Tests of FlightLog on virtual time: which operation is late, and where a rank is.
+// Tests of FlightLog on virtual time: which operation is late.
 #include "engine/comm/nccl/flight_log.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,6 @@ TEST_CASE("only the oldest unfinished operation can be late") {
   CHECK(log.oldest()->about == "b");
   log.advance(Flight::State::running, kStart + 5s);
   CHECK(log.late(kStart + 5s)->about == "b");
-  CHECK(log.last_done()->about == "a");
 }
 
 TEST_CASE("an operation that is being issued is never late here") {
@@ -68,26 +67,9 @@ TEST_CASE("the log is a ring: full when as many are unfinished, free again when 
     issue(log, "all_gather", "x", 1s);
   }
   CHECK(log.is_full());
-  CHECK(log.last_done() == nullptr);
   log.advance(Flight::State::done, kStart);
   CHECK(!log.is_full());
-  CHECK(log.last_done()->number == 1);
   CHECK(log.begin({.operation = "all_gather"}, "", kStart) == 0);
-  CHECK(log.newest()->number == FlightLog::kFlights + 1);
-  CHECK(log.last_done() == nullptr);  // its place was reused
   CHECK(log.oldest()->number == 2);
   CHECK(log.oldest_place() == 1);
-}
-
-TEST_CASE("a rank's place is the oldest unfinished operation, else the last one") {
-  FlightLog log;
-  CHECK(log.place() == "has issued nothing");
-  issue(log, "all_gather", "a", 1s);
-  CHECK(log.place() == "is behind all_gather a (number 1)");
-  log.advance(Flight::State::running, kStart);
-  issue(log, "barrier", "", 1s);
-  CHECK(log.place() == "waits in all_gather a (number 1)");
-  log.advance(Flight::State::done, kStart);
-  log.advance(Flight::State::done, kStart);
-  CHECK(log.place() == "is behind barrier (number 2)");
 }

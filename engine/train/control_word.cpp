@@ -1,8 +1,9 @@
 // Joins and decides control words.
-#include "engine/comm/control_word.h"
+#include "engine/train/control_word.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "engine/base/error.h"
 
@@ -37,6 +38,19 @@ StepDecision decide(const ControlWord& all) {
   return {.all = all,
           .loss = all.tokens > 0 ? all.loss.rounded() / static_cast<double>(all.tokens) : 0,
           .norm = std::sqrt(all.norm_squared.rounded())};
+}
+
+StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline) {
+  ControlWord all = own;
+  const auto add = [](std::span<std::byte> left, std::span<const std::byte> right) {
+    ControlWord word, other;
+    std::memcpy(&word, left.data(), sizeof word);
+    std::memcpy(&other, right.data(), sizeof other);
+    join(word, other);
+    std::memcpy(left.data(), &word, sizeof word);
+  };
+  group.combine(std::as_writable_bytes(std::span(&all, 1)), add, deadline);
+  return decide(all);
 }
 
 }  // namespace ds

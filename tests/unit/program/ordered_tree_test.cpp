@@ -1,6 +1,6 @@
 // Tests of the ordered tree: the float sum has the bits of the one-process rule, whichever ranks
 // hold the leaves.
-#include "engine/comm/ordered_tree.h"
+#include "engine/program/ordered_tree.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Fixed binary tree of ordered sums. Everything follows from one rule: a node is its left child
 // plus its right one, if any.
-#include "engine/comm/ordered_tree.h"
+#include "engine/program/ordered_tree.h"
 
 #include <algorithm>
 #include <cstddef>

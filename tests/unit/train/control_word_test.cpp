@@ -1,5 +1,5 @@
 // Tests of the control word: the same however the ranks' words are joined.
-#include "engine/comm/control_word.h"
+#include "engine/train/control_word.h"
 
 #include <doctest/doctest.h>
 

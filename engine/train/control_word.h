@@ -1,11 +1,12 @@
 // ControlWord: what the ranks tell each other once a step, joined into one word, and the decision
-// that all ranks derive from it. Pure.
+// that all ranks derive from it.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "engine/base/exact_sum.h"
+#include "engine/comm/collectives.h"
 
 namespace ds {
 
@@ -53,5 +54,8 @@ struct StepDecision {
 /// Derives the decision from the joined word of all ranks. Errors: Error{comm} naming a rank that
 /// is at another step or epoch.
 StepDecision decide(const ControlWord& all);
+
+/// Returns the decision from the words of all ranks of the group. Collective. Errors: as decide().
+StepDecision decide_together(Group& group, const ControlWord& own, Deadline deadline);
 
 }  // namespace ds
