@@ -1,5 +1,6 @@
 // dsrunner: main program of one rank of a training job; parses arguments and handles signals.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -158,6 +159,15 @@ void install_signals(bool has_launcher) {
   sigaction(SIGUSR1, &save, nullptr);
 }
 
+// A rank has a connection to every other one in each group, which is soon more than 1,024, the
+// usual soft limit.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // When a stop was requested, a lost rank is not an error: earlier checkpoints are complete.
 bool train(const ds::JobRequest& request) {
   try {
@@ -203,6 +213,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
     ds::check_training(request);
     return 0;
   }
+  raise_file_limit();
   install_signals(env.grace_s.has_value());
   if (train(request)) return 0;
   return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;

@@ -1,3 +1,4 @@
+// Cgroups of this node: OOM kills and limits, and a cgroup for each rank.
 #include "launcher/agent/cgroups.h"
 
 #include <fcntl.h>
@@ -85,31 +86,6 @@ UniqueFd open_cgroup(const std::string& path) {
 }
 
 }  // namespace
-
-std::uint32_t cgroup_quota(const std::string& root) {
-  std::uint32_t smallest = 0;
-  const auto take = [&](const std::string& text) {
-    const auto quota = quota_of_cpu_max(text);
-    if (quota && (smallest == 0 || *quota < smallest)) smallest = *quota;
-  };
-  const auto line_of = [&](const std::string& file) { return first_line_of(root + file); };
-  for (const std::string& group : with_parents(own_path(root, kVersion2).value_or("")))
-    take(line_of("/sys/fs/cgroup" + group + "/cpu.max"));
-  for (const std::string& group : with_parents(own_path(root, "cpu").value_or(""))) {
-    const std::string folder = "/sys/fs/cgroup/cpu" + group;
-    take(line_of(folder + "/cpu.cfs_quota_us") + " " + line_of(folder + "/cpu.cfs_period_us"));
-  }
-  return smallest;
-}
-
-std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text) {
-  const std::size_t space = text.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  const auto quota = number_at(text);
-  const auto period = number_at(text.substr(space + 1));
-  if (!quota || !period || *period == 0) return std::nullopt;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(*quota * 1000 / *period, 1U << 30));
-}
 
 MemoryCgroup MemoryCgroup::find(const std::string& root) {
   struct Place {

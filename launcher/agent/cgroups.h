@@ -7,20 +7,12 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/leftovers.h"
 
 namespace ds::launcher {
-
-/// Returns the smallest CPU quota of this process's cgroup and those above it, of version 1 or 2,
-/// in thousandths of a core; 0: none. Tests put `root` before /proc and /sys.
-std::uint32_t cgroup_quota(const std::string& root = "");
-
-/// Returns thousandths of a core from the content of cpu.max ("50000 100000", "max 100000"). Pure.
-std::optional<std::uint32_t> quota_of_cpu_max(std::string_view text);
 
 /// The memory cgroup of this process, version 1 or 2.
 class MemoryCgroup {

@@ -19,9 +19,9 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/cgroup_limits.h"
 #include "engine/base/own_host_name.h"
 #include "engine/base/split.h"
-#include "launcher/agent/cgroups.h"
 #include "launcher/agent/process_tree.h"
 
 namespace ds::launcher {
@@ -212,7 +212,8 @@ Hello describe_node() {
   hello.cores = static_cast<std::uint32_t>(allowed_processors().size());
   if (hello.cores == 0)
     hello.cores = static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
-  hello.quota_milli = cgroup_quota();
+  const double quota = cpu_quota();
+  if (quota < 1e6) hello.quota_milli = static_cast<std::uint32_t>(quota * 1000);
   hello.addresses = own_addresses();
   hello.network = own_network();
   hello.clock = clock_value(std::chrono::steady_clock::now());

@@ -75,6 +75,19 @@ else
   echo "skipped: ranks that cannot read each other, which needs root"
 fi
 
+# Too few descriptors for rank 2's connection: rank 0 says so, instead of a wait that nothing explains.
+export MASTER_PORT=$("$rank_program" free-port)
+RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 bash -c 'ulimit -n 6; exec "$0" once' "$rank_program" >"$folder/0.out" 2>&1 &
+pids[0]=$!
+for rank in 1 2; do start $rank 3 once; done
+for _ in $(seq 100); do
+  grep -q "a rank cannot connect: Too many open files; raise ulimit -n" "$folder/0.out" && break
+  sleep 0.1
+done
+grep -q "raise ulimit -n" "$folder/0.out" || fail "too few descriptors: $(cat "$folder/0.out")"
+kill -9 "${pids[@]}"
+wait "${pids[@]}"
+
 start_three 600
 kill -9 "${pids[1]}"
 expect 0 69 "rank 0 (of group world): .*rank 1 closed the connection"

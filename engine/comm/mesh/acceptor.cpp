@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/base/helper_thread.h"
@@ -67,7 +69,9 @@ void Acceptor::run() {
       const int events = POLLIN | (guest.output.empty() ? 0 : POLLOUT);
       waits.push_back({guest.fd.get(), static_cast<short>(events), 0});
     }
-    const int ready = ::poll(waits.data(), waits.size(), poll_time());
+    // Latecomers are looked for while anyone is unproven.
+    const bool is_quiet = accepting_ && std::ranges::all_of(guests_, &Guest::proven);
+    const int ready = ::poll(waits.data(), waits.size(), is_quiet ? -1 : 50);
     if (ready < 0 && errno != EINTR) return;
     if (waits[0].revents != 0) return;
     accepting_ = true;
@@ -83,24 +87,16 @@ void Acceptor::run() {
   }
 }
 
-int Acceptor::poll_time() const {
-  if (!accepting_) return 50;
-  auto next = Clock::time_point::max();
-  for (const Guest& guest : guests_)
-    if (!guest.proven()) next = std::min(next, guest.proven_by);
-  if (next == Clock::time_point::max()) return -1;
-  return static_cast<int>(Deadline(next).remaining().count());
-}
-
 void Acceptor::accept_all() {
   while (true) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
-      // No descriptors are left. The connection stays in the queue; polling again later avoids
-      // spinning.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-        accepting_ = false;
       if (errno == EINTR || errno == ECONNABORTED) continue;
+      // The connection stays in the queue; polling again later avoids spinning.
+      accepting_ = errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+      if (!accepting_ && !std::exchange(told_, true))
+        fmt::print(stderr, "warning: a rank cannot connect: {}; raise ulimit -n or free memory\n",
+                   std::generic_category().message(errno));
       return;
     }
     guests_.push_back({.fd = std::move(fd),

@@ -67,7 +67,6 @@ class Acceptor {
   void answer(Guest& guest);
   void write_to(Guest& guest);
   void hand_over(Guest& guest);
-  [[nodiscard]] int poll_time() const;
 
   const Membership membership_;
   const Serve serve_;
@@ -77,6 +76,7 @@ class Acceptor {
   const UniqueFd stop_;
   std::list<Guest> guests_;  // in order of arrival
   bool accepting_ = true;    // false for a moment when no descriptors are left
+  bool told_ = false;
 
   std::mutex mutex_;  // guards links_ only
   std::condition_variable arrived_;

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/cgroup_limits.h"
 #include "engine/base/error.h"
 #include "engine/device/cpu/bulk_copy.h"
-#include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cpu/cpu_stream.h"
 
 namespace ds {

@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "engine/base/cgroup_limits.h"
 #include "engine/base/error.h"
-#include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cpu/float_state.h"
 
 namespace ds {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/cgroup_limits.h"
 #include "engine/base/error.h"
 #include "engine/device/cpu/bulk_copy.h"
-#include "engine/device/cpu/cgroup_limits.h"
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/cuda_event.h"
 #include "engine/device/cuda/cuda_recording.h"

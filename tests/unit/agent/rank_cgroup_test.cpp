@@ -29,7 +29,6 @@ class FakeRoot {
     write(folder + "/cgroup.controllers");
     write(folder + "/cgroup.procs");
   }
-  [[nodiscard]] std::uint32_t quota() const { return cgroup_quota(path_.string()); }
   /// The place, without the path of this tree.
   [[nodiscard]] std::string place() const {
     const std::string found = CgroupPlace::find(path_.string()).path();
@@ -80,24 +79,4 @@ TEST_CASE("only version 1, or a folder of a kernel without cgroup.kill: none") {
   CHECK(root.place().empty());
   CHECK(CgroupPlace::find("/no/such/root").make({"job", 1, 1}, 0, 0).folder() == -1);
   kill_cgroup(-1);
-}
-
-TEST_CASE("the CPU quota of version 1 counts like that of version 2, the smallest of all levels") {
-  const FakeRoot root;
-  CHECK(root.quota() == 0);
-  root.write("/proc/self/cgroup",
-             "4:cpu,cpuacct:/kubepods/pod1/box\n3:memory:/kubepods/pod1\n0::/x\n");
-  CHECK(root.quota() == 0);
-  // In a container the path is that on the host, and only the container's own folder is there.
-  root.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "40000\n");
-  root.write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-  CHECK(root.quota() == 400);
-  root.write("/sys/fs/cgroup/cpu/kubepods/pod1/cpu.cfs_quota_us", "30000\n");
-  root.write("/sys/fs/cgroup/cpu/kubepods/pod1/cpu.cfs_period_us", "100000\n");
-  CHECK(root.quota() == 300);
-  root.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
-  root.write("/sys/fs/cgroup/cpu/kubepods/pod1/cpu.cfs_quota_us", "-1\n");
-  CHECK(root.quota() == 0);
-  root.write("/sys/fs/cgroup/x/cpu.max", "150000 100000\n");
-  CHECK(root.quota() == 1500);
 }

@@ -26,15 +26,6 @@ TEST_CASE("programs are looked for in the rank's own PATH") {
   CHECK(exec_candidates("", {}).empty());
 }
 
-TEST_CASE("cpu.max in thousandths of a core") {
-  CHECK(quota_of_cpu_max("150000 100000") == 1500U);
-  CHECK(quota_of_cpu_max("5000 10000\n") == 500U);
-  for (const char* none : {"max 100000", "", "1000", "1000 0", "x y"}) {
-    CAPTURE(none);
-    CHECK_FALSE(quota_of_cpu_max(none));
-  }
-}
-
 TEST_CASE("the remote command is one line of single quotes that every shell takes alike") {
   for (const char* path : {"/opt/ds/bin/dslaunch", "/a b/$x/`y`/it's/d!", "/\xc3\xa9\n/\"\\"}) {
     const std::string command = remote_agent_command(path);

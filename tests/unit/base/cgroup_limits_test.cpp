@@ -1,6 +1,6 @@
 // Tests of free memory and CPU quota: the smallest of the machine's and of every cgroup's, versions
 // 1 and 2.
-#include "engine/device/cpu/cgroup_limits.h"
+#include "engine/base/cgroup_limits.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 namespace {
@@ -73,4 +74,18 @@ TEST_CASE("CPU quota: version 1 and 2, no quota, and a tighter parent group") {
   CHECK(ds::cpu_quota(root.path()) == 2.5);
   root.write("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "150000\n");
   CHECK(ds::cpu_quota(root.path()) == 1.5);
+}
+
+TEST_CASE("CPU quota in a container, which sees its own folder at the top") {
+  FakeRoot root;
+  root.write("/proc/self/cgroup", "4:cpu,cpuacct:/kubepods/pod1/box\n3:memory:/kubepods/pod1\n");
+  root.write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "40000\n");
+  root.write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  CHECK(ds::cpu_quota(root.path()) == 0.4);
+}
+
+TEST_CASE("what cannot be read limits nothing") {
+  const std::string nowhere = "/no/such/root";
+  CHECK(ds::available_memory_bytes(nowhere) == std::numeric_limits<std::int64_t>::max());
+  CHECK(std::isinf(ds::cpu_quota(nowhere)));
 }

@@ -1,5 +1,5 @@
 // Reads /proc/meminfo and the limits of cgroups v1 and v2.
-#include "engine/device/cpu/cgroup_limits.h"
+#include "engine/base/cgroup_limits.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace ds {
 namespace {
 
-constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// Returns the value of `name` in a file of "name value ..." lines.
 std::optional<std::uint64_t> value_of(const std::string& path, const std::string& name) {
