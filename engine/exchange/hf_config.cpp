@@ -67,26 +67,35 @@ ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64
 
 class Mismatches {
  public:
-  explicit Mismatches(const ordered_json& json) : json_(json) {}
+  /// `prefix`: of the names in messages.
+  explicit Mismatches(const ordered_json& json, std::string_view prefix = "")
+      : json_(json), prefix_(prefix) {}
+
+  /// Returns null where the key is missing or null.
+  [[nodiscard]] const ordered_json* find(const char* name) const {
+    const auto found = json_.find(name);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
 
   /// `absent`: the value of the key where it is missing or null.
   void same(const char* name, const ordered_json& wanted, const ordered_json& absent,
             std::string_view ours) {
-    const auto found = json_.find(name);
-    const bool is_given = found != json_.end() && !found->is_null();
-    const ordered_json& given = is_given ? *found : absent;
+    const ordered_json* const found = find(name);
+    const ordered_json& given = found != nullptr ? *found : absent;
     if (is_same(given, wanted)) return;
-    lines_.push_back(
-        fmt::format("{}: {}{}, {}", name, given.dump(), is_given ? "" : " (not given)", ours));
+    lines_.push_back(fmt::format("{}{}: {}{}, {}", prefix_, name, given.dump(),
+                                 found != nullptr ? "" : " (not given)", ours));
   }
   void one_of(const char* name, const std::vector<std::string>& words, std::string_view absent) {
-    const auto found = json_.find(name);
-    const bool is_given = found != json_.end() && !found->is_null();
-    const ordered_json given = is_given ? *found : ordered_json(absent);
+    const ordered_json* const found = find(name);
+    const ordered_json given = found != nullptr ? *found : ordered_json(absent);
     for (const std::string& word : words)
       if (given == word) return;
     lines_.push_back(
         fmt::format("{}: {}; only {} is supported", name, given.dump(), words.front()));
+  }
+  void add(const std::vector<std::string>& lines) {
+    lines_.insert(lines_.end(), lines.begin(), lines.end());
   }
   [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
 
@@ -99,8 +108,18 @@ class Mismatches {
   }
 
   const ordered_json& json_;
+  const std::string_view prefix_;
   std::vector<std::string> lines_;
 };
+
+// Transformers knows kinds of scaling with keys of their own, and one such object per kind of
+// layer.
+bool is_unscaled(const ordered_json& rope) {
+  if (!rope.is_object()) return false;
+  for (const auto& [name, value] : rope.items())
+    if (name != "rope_theta" && (name != "rope_type" || value != "default")) return false;
+  return true;
+}
 
 std::string ours(std::string_view key, const auto& value) {
   return fmt::format("model.{} = {}", key, value);
@@ -118,6 +137,25 @@ void compare_gpt2(Mismatches& m, const ModelConfig& model) {
   m.same("tie_word_embeddings", true, true, "the head is the embedding");
 }
 
+// Transformers 5 writes the angles of rotary positions into rope_parameters, transformers 4 into
+// rope_theta and rope_scaling. Where a file has both, both must be right.
+void compare_rope(Mismatches& m, const ModelConfig& model) {
+  const ordered_json* const rope = m.find("rope_parameters");
+  const std::string theta = ours("rope_theta", model.rope_theta);
+  if (rope == nullptr) {
+    m.same("rope_theta", model.rope_theta, 10000.0, theta);
+  } else if (is_unscaled(*rope)) {
+    m.same("rope_theta", model.rope_theta, model.rope_theta, theta);
+    Mismatches inner(*rope, "rope_parameters.");
+    inner.same("rope_theta", model.rope_theta, 10000.0, theta);
+    m.add(inner.take());
+  } else {
+    m.same("rope_theta", model.rope_theta, model.rope_theta, theta);
+    m.add({fmt::format("rope_parameters: {}; scaled angles are not supported", rope->dump())});
+  }
+  m.same("rope_scaling", nullptr, nullptr, "scaled angles are not supported");
+}
+
 void compare_llama(Mismatches& m, const ModelConfig& model) {
   m.same("num_hidden_layers", model.layers, 32, ours("layers", model.layers));
   m.same("hidden_size", model.hidden, 4096, ours("hidden", model.hidden));
@@ -127,8 +165,7 @@ void compare_llama(Mismatches& m, const ModelConfig& model) {
   m.same("head_dim", model.hidden / model.heads, model.hidden / model.heads,
          "the width of a head must be hidden / heads");
   m.same("rms_norm_eps", model.norm_eps, 1e-6, ours("norm_eps", model.norm_eps));
-  m.same("rope_theta", model.rope_theta, 10000.0, ours("rope_theta", model.rope_theta));
-  m.same("rope_scaling", nullptr, nullptr, "scaled angles are not supported");
+  compare_rope(m, model);
   m.same("tie_word_embeddings", model.tied, false, ours("tied", model.tied));
   m.same("attention_bias", false, false, "biases are not supported");
   m.same("mlp_bias", false, false, "biases are not supported");

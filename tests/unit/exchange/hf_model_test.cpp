@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "engine/exchange/hf_config.h"
 #include "engine/exchange/hf_tensors.h"
@@ -87,4 +88,39 @@ TEST_CASE("a written config matches its model, and each differing value is named
   CHECK(ds::hf_config_mismatches("{}", gpt2).front() ==
         "n_layer: 12 (not given), model.layers = 3");
   CHECK_THROWS_AS(ds::hf_config_mismatches("[", gpt2), ds::Error);
+}
+
+TEST_CASE("angles of rotary positions, where transformers 4 and 5 write them") {
+  ds::ModelConfig llama = config_of("llama", false);
+  llama.rope_theta = 500000;
+  const nlohmann::json plain =
+      nlohmann::json::parse(ds::hf_config_json(llama, 256, 16, ds::DType::bf16));
+  struct Row {
+    std::string rope_parameters, line;  // the only mismatch; empty for none
+  };
+  for (const Row& row :
+       {Row{R"({"rope_theta": 500000.0, "rope_type": "default"})", ""},
+        Row{R"({"rope_theta": 500000.0})", ""},
+        Row{R"({"rope_theta": 10000.0, "rope_type": "default"})",
+            "rope_parameters.rope_theta: 10000.0, model.rope_theta = 500000"},
+        Row{R"({"rope_type": "default"})",
+            "rope_parameters.rope_theta: 10000.0 (not given), model.rope_theta = 500000"},
+        Row{R"({"rope_theta": 500000.0, "rope_type": "llama3", "factor": 8.0})",
+            R"(rope_parameters: {"factor":8.0,"rope_theta":500000.0,"rope_type":"llama3"}; scaled )"
+            "angles are not supported"},
+        Row{R"({"full_attention": {"rope_theta": 500000.0}})",
+            R"(rope_parameters: {"full_attention":{"rope_theta":500000.0}}; scaled )"
+            "angles are not supported"},
+        Row{"7", "rope_parameters: 7; scaled angles are not supported"}}) {
+    CAPTURE(row.rope_parameters);
+    nlohmann::json json = plain;
+    json.erase("rope_theta");
+    json.erase("rope_scaling");
+    json["rope_parameters"] = nlohmann::json::parse(row.rope_parameters);
+    const auto lines = ds::hf_config_mismatches(json.dump(), llama);
+    CHECK(lines == (row.line.empty() ? std::vector<std::string>{} : std::vector{row.line}));
+    // Both places at once: both count.
+    json["rope_theta"] = 10000.0;
+    CHECK(ds::hf_config_mismatches(json.dump(), llama).size() == lines.size() + 1);
+  }
 }
