@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "engine/base/nearest_word.h"
+#include "engine/config/from_folder.h"
 #include "engine/config/keys.h"
 #include "engine/config/resolve.h"
 #include "engine/config/toml_reader.h"
@@ -129,6 +130,7 @@ TrainConfig make_train_config(const std::vector<Entry>& entries, const std::stri
     if (errors.size() == kMaxListedErrors) break;
   }
   if (!errors.empty()) throw combined(errors);
+  apply_folder(config, given);
   resolve(config, given, world_size);
   return config;
 }

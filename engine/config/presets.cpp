@@ -44,7 +44,7 @@ const Preset& preset_of(std::string_view name) {
 void apply_preset(ModelConfig& model, const GivenKeys& given) {
   const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
   if (model.preset.empty()) {
-    if (!is_given("model.tied")) model.tied = model.arch != "llama";
+    if (!is_given("model.tied")) model.tied = model.arch == "gpt2";
     return;
   }
   const Preset& preset = preset_of(model.preset);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/config/llama_family.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/presets.h"
 #include "engine/config/resolve_sections.h"
@@ -20,32 +21,49 @@ void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
   };
   if (model.kv_heads != model.heads)
     throw refuse("model.kv_heads", "every head of queries has its own head of keys");
+  if (model.head_size != 0) throw refuse("model.head_size", "a head has hidden / heads elements");
   if (!model.tied)
     throw refuse("model.tied", "its output head always shares the embedding's weights");
   if (model.rope_theta != ModelConfig{}.rope_theta)
     throw refuse("model.rope_theta", "its positions are learned");
+  if (model.rope_scaling != RopeScaling::none)
+    throw refuse("model.rope_scaling", "its positions are learned");
 }
 
-void require_llama(const ModelConfig& model, const GivenKeys& given) {
+void require_rope(const ModelConfig& model, const GivenKeys& given) {
+  if (model.elements_of_head() % 2 != 0) {
+    throw given.error(
+        {"model.head_size", "model.heads", "model.hidden"},
+        fmt::format("a head has {} elements, but rotary positions need an even number",
+                    model.elements_of_head()),
+        "choose model.head_size, or model.hidden and model.heads, so that it is even");
+  }
+  if (model.rope_scaling == RopeScaling::none && model.rope_factor != 1) {
+    throw given.error({"model.rope_factor"}, "model.rope_factor needs model.rope_scaling",
+                      "set model.rope_scaling to \"linear\" or \"llama3\"");
+  }
+  if (model.rope_high <= model.rope_low) {
+    throw given.error({"model.rope_high", "model.rope_low"},
+                      fmt::format("model.rope_high = {} is not above model.rope_low = {}",
+                                  model.rope_high, model.rope_low),
+                      "Llama 3.1 has rope_low = 1 and rope_high = 4");
+  }
+}
+
+void require_llama_family(const ModelConfig& model, const GivenKeys& given) {
   if (model.heads % model.kv_heads != 0) {
     throw given.error({"model.kv_heads", "model.heads"},
                       fmt::format("model.kv_heads = {} does not divide model.heads = {}",
                                   model.kv_heads, model.heads),
                       "every head of keys must serve the same number of heads of queries");
   }
-  if (model.hidden / model.heads % 2 != 0) {
-    throw given.error(
-        {"model.heads", "model.hidden"},
-        fmt::format("a head has {} elements, but rotary positions need an even number",
-                    model.hidden / model.heads),
-        "choose model.hidden and model.heads so that hidden / heads is even");
-  }
+  require_rope(model, given);
 }
 
 void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
   constexpr std::int64_t kLlamaFfnMultiple = 256;
-  if (model.arch == "llama") {
-    require_llama(model, given);
+  if (llama_family(model.arch) != nullptr) {
+    require_llama_family(model, given);
     const std::int64_t two_thirds =
         8 * model.hidden / 3;  // of gpt2's width: llama has 3 products where gpt2 has 2
     if (model.ffn == 0)
@@ -64,7 +82,8 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
         {}, fmt::format("missing key model.{}", missing),
         "give model.preset = \"gpt-10m\", or model.layers, model.hidden and model.heads");
   }
-  if (model.hidden % model.heads != 0) {
+  if (model.head_size * model.heads == model.hidden) model.head_size = 0;  // one spelling
+  if (model.head_size == 0 && model.hidden % model.heads != 0) {
     throw given.error({"model.heads", "model.hidden"},
                       fmt::format("model.hidden = {} is not a multiple of model.heads = {}",
                                   model.hidden, model.heads),

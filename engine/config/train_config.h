@@ -11,22 +11,34 @@
 
 namespace ds {
 
+/// As RotaryScaling::Kind.
+enum class RopeScaling : std::uint8_t { none, linear, llama3 };
+
 enum class ReduceOrder : std::uint8_t { automatic, boundary, step };
 
 struct ModelConfig {
   std::string arch = "gpt2";
   std::string preset;  // empty: sizes are given one by one
+  std::string from;    // folder whose config.json gives the sizes; or empty
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  // heads of keys and values; resolved: heads unless given
-  std::int64_t ffn = 0;       // resolved: by the architecture unless given
-  std::int64_t vocab = 0;     // rows of the embedding; resolved: a multiple of 64
+  std::int64_t kv_heads = 0;   // heads of keys and values; resolved: heads unless given
+  std::int64_t head_size = 0;  // 0: hidden / heads
+  std::int64_t ffn = 0;        // resolved: by the architecture unless given
+  std::int64_t vocab = 0;      // rows of the embedding; resolved: a multiple of 64
   std::string init = "random";
   double dropout = 0.0;
-  double rope_theta = 10000;  // llama
+  double rope_theta = 10000;  // Llama's family, as the next five
+  RopeScaling rope_scaling = RopeScaling::none;
+  double rope_factor = 1;
+  double rope_low = 1, rope_high = 4;  // llama3
+  std::int64_t rope_trained = 8192;    // llama3
   double norm_eps = 1e-5;
   bool tied = true;  // output head = embedding; resolved: by architecture and preset
+  [[nodiscard]] std::int64_t elements_of_head() const {
+    return head_size != 0 ? head_size : hidden / heads;
+  }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/exchange/hf_config.h"
+#include "engine/exchange/hf_config_json.h"
 #include "engine/exchange/model_facts.h"
 #include "engine/exchange/out_folder.h"
 #include "engine/exchange/shards.h"

@@ -13,7 +13,8 @@
 #include <set>
 
 #include "engine/base/error.h"
-#include "engine/exchange/hf_config.h"
+#include "engine/config/hf_config.h"
+#include "engine/config/llama_family.h"
 #include "engine/tensor/bf16.h"
 #include "engine/tensor/f16.h"
 
@@ -97,7 +98,8 @@ std::string problem_of(const HfTensor& wanted, const SafetensorsEntry& given) {
 
 HfModel::HfModel(const std::string& folder, const HfWish& wish)
     : folder_(folder), config_(text_of(folder + "/config.json")) {
-  const std::vector<std::string> mismatches = hf_config_mismatches(config_, wish.model);
+  const std::vector<std::string> mismatches =
+      hf_config_mismatches(config_, wish.model, wish.positions);
   if (!mismatches.empty())
     throw list_of(folder, "its config.json is of another model:", mismatches,
                   "set the keys of [model] to the values of that config.json");
@@ -142,8 +144,8 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
                ? found
                : given.find(std::string_view(name).substr(prefix.size()));
   };
-  const char* const table =
-      wish.model.arch == "llama" ? "model.embed_tokens.weight" : "transformer.wte.weight";
+  const char* const table = llama_family(wish.model.arch) != nullptr ? "model.embed_tokens.weight"
+                                                                     : "transformer.wte.weight";
   const auto embedding = find(table);
   std::int64_t vocab = wish.model.vocab;
   if (embedding != given.end() && embedding->second.entry.shape.size() == 2)

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/config/llama_family.h"
+
 namespace ds {
 namespace {
 
@@ -56,6 +58,21 @@ class List {
     }
   }
 
+  void vectors(const std::string& name, const std::vector<Part>& parts) {
+    std::int64_t all = 0, first = 0;
+    for (const Part& part : parts) all += part.columns;
+    for (const Part& part : parts) {
+      add({.name = prefix_ + part.name,
+           .ours = name,
+           .shape = {part.columns},
+           .our_columns = all,
+           .first_column = first,
+           .columns = part.columns,
+           .transposed = true});  // a row of ours, a column of theirs
+      first += part.columns;
+    }
+  }
+
   [[nodiscard]] std::vector<HfTensor> take() { return std::move(tensors_); }
 
  private:
@@ -94,7 +111,7 @@ std::vector<HfTensor> gpt2_tensors(const ModelConfig& model, std::int64_t vocab,
 
 std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab) {
   List list{std::string(hf_prefix(model))};
-  const std::int64_t width = model.hidden, head = width / model.heads;
+  const std::int64_t width = model.hidden, head = model.elements_of_head();
   const std::int64_t queries = model.heads * head, keys = model.kv_heads * head;
   list.rows_of("embed_tokens.weight", "model.embed_tokens.weight", model.vocab, vocab, width);
   for (std::int64_t i = 0; i < model.layers; ++i) {
@@ -105,6 +122,10 @@ std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab
                     {{attention + "q_proj.weight", queries},
                      {attention + "k_proj.weight", keys},
                      {attention + "v_proj.weight", keys}});
+    if (llama_family(model.arch)->qkv_bias)
+      list.vectors(attention + "qkv_proj.bias", {{attention + "q_proj.bias", queries},
+                                                 {attention + "k_proj.bias", keys},
+                                                 {attention + "v_proj.bias", keys}});
     list.transposed(attention + "o_proj.weight", queries, {{attention + "o_proj.weight", width}});
     list.vector(block + "post_attention_layernorm.weight", width);
     list.transposed(mlp + "gate_up_proj.weight", width,
@@ -119,18 +140,18 @@ std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::our_shape() const {
-  if (shape.size() == 1) return shape;
+  if (shape.size() == 1) return {our_columns};
   return {our_rows, our_columns};
 }
 
 std::string_view hf_prefix(const ModelConfig& model) {
-  return model.arch == "llama" ? "model." : "transformer.";
+  return llama_family(model.arch) != nullptr ? "model." : "transformer.";
 }
 
 std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions) {
-  return model.arch == "llama" ? llama_tensors(model, vocab)
-                               : gpt2_tensors(model, vocab, positions);
+  return llama_family(model.arch) != nullptr ? llama_tensors(model, vocab)
+                                             : gpt2_tensors(model, vocab, positions);
 }
 
 bool is_no_weight(std::string_view name, const ModelConfig& model) {

@@ -27,16 +27,27 @@ struct Dropout {
   Tensor out;
 };
 
+/// Lower frequencies of rotary positions, for sequences longer than those of the first training.
+struct RotaryScaling {
+  enum class Kind : std::uint8_t { none, linear, llama3 };
+  Kind kind = Kind::none;
+  double factor = 1;            // divides the frequencies: all, or those of long waves
+  double low = 1, high = 4;     // llama3: waves in the first training's length
+  std::int64_t trained = 8192;  // llama3: that length
+  friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
+};
+
 /// Rotary position embedding of queries and keys; values are copied. Rotates elements i < D/2 and
-/// i + D/2 of a head (Hugging Face's order) by the angle t * theta^(-2i/D), with angles and their
-/// sines in f32. `inverse` rotates by minus the angle, which is the gradient. Shapes: in, out as
-/// Linear's heads (or, with `rows`, (B*T, (H + 2G) * D) in any layout) act. Order: out may share
-/// in's memory. Source: Su et al., arXiv:2104.09864.
+/// i + D/2 of a head (Hugging Face's order) by the angle t * rotary_frequency() (theta^(-2i/D)
+/// without scaling), with angles and their sines in f32. `inverse` rotates by minus the angle,
+/// which is the gradient. Shapes: in, out as Linear's heads (or, with `rows`, (B*T, (H + 2G) * D)
+/// in any layout) act. Order: out may share in's memory. Source: Su et al., arXiv:2104.09864.
 struct Rotary {
   ConstTensor in;
   Tensor out;
   std::int64_t seq_len = 0, heads = 0, kv_heads = 0;
   float theta = 10000.0F;
+  RotaryScaling scaling{};
   bool inverse = false;
   bool rows = false;  // in every backend, gradients (AttentionBackward's dqkv) are stored in rows
 };

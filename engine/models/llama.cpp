@@ -1,10 +1,21 @@
-// build_llama(): Llama's forward pass as ops. Every residual add is fused into the norm after it.
+// build_llama(): the forward pass of Llama's family as ops. Every residual add is fused into the
+// norm after it.
 #include "engine/models/llama.h"
 
+#include "engine/config/llama_family.h"
 #include "engine/models/model_builder.h"
 
 namespace ds {
 namespace {
+
+RotaryScaling scaling_of(const ModelConfig& config) {
+  if (config.rope_scaling == RopeScaling::none) return {};
+  return {.kind = static_cast<RotaryScaling::Kind>(config.rope_scaling),
+          .factor = config.rope_factor,
+          .low = config.rope_low,
+          .high = config.rope_high,
+          .trained = config.rope_trained};
+}
 
 class Llama : public ModelBuilder {
  public:
@@ -35,9 +46,10 @@ class Llama : public ModelBuilder {
  private:
   ValueId norm(const std::string& name) { return norm_parameter(name + ".weight", ones()); }
 
-  Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
-    return {parameter(name + ".weight", {inputs, outputs}, normal(kInitDeviation)), kNoValue,
-            outputs};
+  Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs,
+              bool has_bias = false) {
+    const ValueId weight = parameter(name + ".weight", {inputs, outputs}, normal(kInitDeviation));
+    return {weight, has_bias ? parameter(name + ".bias", {outputs}, zeros()) : kNoValue, outputs};
   }
 
   ValueId embed(ValueId weight) {
@@ -62,7 +74,8 @@ class Llama : public ModelBuilder {
     const ValueId out = activation(path + ".out", program_.value(qkv).shape);
     emit(ops::Rotary{.heads = config_.heads,
                      .kv_heads = fewer_kv_heads(),
-                     .theta = static_cast<float>(config_.rope_theta)},
+                     .theta = static_cast<float>(config_.rope_theta),
+                     .scaling = scaling_of(config_)},
          path, {qkv}, {out});
     return out;
   }
@@ -78,8 +91,9 @@ class Llama : public ModelBuilder {
     open_block(path);
     const ValueId ln1 = norm(name + ".input_layernorm");
     const std::int64_t columns = (config_.heads + 2 * kv_heads()) * head_size();
-    const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns);
-    const Layer proj = layer(name + ".self_attn.o_proj", width_, width_);
+    const bool has_bias = llama_family(config_.arch)->qkv_bias;
+    const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns, has_bias);
+    const Layer proj = layer(name + ".self_attn.o_proj", config_.heads * head_size(), width_);
     const ValueId ln2 = norm(name + ".post_attention_layernorm");
     const Layer gate_up = layer(name + ".mlp.gate_up_proj", width_, 2 * config_.ffn);
     const Layer down = layer(name + ".mlp.down_proj", config_.ffn, width_);

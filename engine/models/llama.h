@@ -1,5 +1,6 @@
-// build_llama(): rotary positions, RMS norm before each branch, grouped keys and values, SwiGLU, no
-// biases. Touvron et al. 2023, arXiv:2302.13971; grouped keys: arXiv:2305.13245.
+// build_llama(): rotary positions, RMS norm before each branch, grouped keys and values, SwiGLU.
+// Touvron et al. 2023, arXiv:2302.13971; grouped keys: arXiv:2305.13245. The family's members
+// differ by the traits in engine/config/llama_family.h.
 #pragma once
 
 #include "engine/config/train_config.h"
@@ -14,7 +15,8 @@ namespace ds {
 /// Tensors: docs/models.md; weights of linear layers are (inputs, outputs), the transpose of
 /// Hugging Face's:
 ///   layers.I.self_attn.qkv_proj.weight  (C, (H + 2G) * D)  columns of q_proj, k_proj, v_proj
-///   layers.I.self_attn.o_proj.weight    (C, C)
+///   layers.I.self_attn.qkv_proj.bias    ((H + 2G) * D)     qwen2 only
+///   layers.I.self_attn.o_proj.weight    (H * D, C)
 ///   layers.I.mlp.gate_up_proj.weight    (C, 2F)            columns of gate_proj, up_proj
 ///   layers.I.mlp.down_proj.weight       (F, C)
 Program build_llama(const ModelConfig& config, const ModelShape& shape);

@@ -12,7 +12,8 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
       positions_(shape.seq_len),
       rows_(shape.micro * shape.seq_len),
       width_(config.hidden) {
-  DS_ASSERT(config_.layers > 0 && config_.heads > 0 && width_ % config_.heads == 0);
+  DS_ASSERT(config_.layers > 0 && config_.heads > 0);
+  DS_ASSERT(config_.head_size != 0 || width_ % config_.heads == 0);
   DS_ASSERT(config_.heads % kv_heads() == 0);
   DS_ASSERT(shape_.valid_vocab > 0 && shape_.valid_vocab <= config_.vocab);
 }
@@ -117,7 +118,7 @@ ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
 }
 
 ValueId ModelBuilder::attention(const std::string& path, ValueId qkv) {
-  const ValueId out = activation(path + ".out", {rows_, width_});
+  const ValueId out = activation(path + ".out", {rows_, config_.heads * head_size()});
   const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions_});
   emit(ops::Attention{.dropout = draw(path), .kv_heads = fewer_kv_heads()}, path,
        {qkv, program_.input(input::kSamples)}, {out, lse});
@@ -142,6 +143,7 @@ Kernels::Extents ModelBuilder::extents() const {
           .vocab = config_.vocab,
           .chunk_rows = chunk_rows(),
           .kv_heads = fewer_kv_heads(),
+          .head_size = config_.head_size,
           .act = shape_.act};
 }
 

@@ -64,7 +64,7 @@ class ModelBuilder {
   [[nodiscard]] std::int64_t fewer_kv_heads() const {
     return kv_heads() == config_.heads ? 0 : config_.kv_heads;
   }
-  [[nodiscard]] std::int64_t head_size() const { return width_ / config_.heads; }
+  [[nodiscard]] std::int64_t head_size() const { return config_.elements_of_head(); }
 
   const ModelConfig& config_;
   const ModelShape& shape_;

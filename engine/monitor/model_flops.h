@@ -14,7 +14,7 @@ double matmul_parameters(const ModelConfig& model);
 double total_parameters(const ModelConfig& model, std::int64_t seq_len);
 
 /// Returns the floating-point operations of training on one token, forward and backward: 6 *
-/// matmul_parameters + 6 * L * C * T, where the second term is the half of attention that the
+/// matmul_parameters + 6 * L * H * D * T, where the second term is the half of attention that the
 /// causal mask leaves. Recomputation does not count. Source: PaLM, arXiv:2204.02311, appendix B,
 /// which counts masked attention too.
 double training_flops_per_token(const ModelConfig& model, std::int64_t seq_len);

@@ -9,6 +9,7 @@
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/units.h"
 #include "engine/comm/notes.h"
+#include "engine/config/keys.h"
 #include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
@@ -30,10 +31,12 @@ std::map<std::string, std::string> values_of(const std::string& list) {
   return values;
 }
 
-/// Returns the value of a setting in jobs that were saved before it had a key. Without no_decay all
-/// tensors decayed.
-const char* value_before(const std::string& name) {
-  return name == "optimizer.no_decay" ? "[]" : "absent";
+/// Returns the value of a setting in jobs that were saved before it had a key: the default of
+/// today, except for no_decay, without which all tensors decayed.
+std::string value_before(const std::string& name) {
+  if (name == "optimizer.no_decay") return "[]";
+  const Key* const key = find_key(name);
+  return key == nullptr ? "absent" : to_toml(key->get(TrainConfig()));
 }
 
 /// Returns the entries of a printed list, such as ["norms", "biases"].

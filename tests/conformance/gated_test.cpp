@@ -138,12 +138,20 @@ TEST_CASE("SwiGLU and its gradient, also in place; extreme gates give 0 or thems
 }
 
 TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layouts and in place") {
-  for_each_subject([](const Subject& subject, DType act) {
+  const RotaryScaling none, linear{.kind = RotaryScaling::Kind::linear, .factor = 2.5};
+  // Few positions, so that the waves of these heads are shorter, longer and between.
+  const RotaryScaling llama3{
+      .kind = RotaryScaling::Kind::llama3, .factor = 8, .low = 1, .high = 4, .trained = 64};
+  for_each_subject([&](const Subject& subject, DType act) {
     for (const HeadsCase& c : kHeads) {
       CAPTURE(c.heads);
       CAPTURE(c.depth);
       Bench bench(subject.options, c.extents(act));
-      for (const bool inverse : {false, true}) {
+      for (const auto& [inverse, scaling] : {std::pair{false, none},
+                                             {true, none},
+                                             {false, linear},
+                                             {true, llama3},
+                                             {false, llama3}}) {
         Buffer in = random_buffer(act, c.shape(), 1), out(act, c.shape());
         Rotary op{.in = in.view(),
                   .out = out.tensor(),
@@ -151,10 +159,12 @@ TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layou
                   .heads = c.heads,
                   .kv_heads = c.kv_heads,
                   .theta = inverse ? 5e5F : 1e4F,
+                  .scaling = scaling,
                   .inverse = inverse};
         bench.run(op);
         const double theta = static_cast<double>(op.theta);
-        const Values want = reference::rotary(in.values(), c.reference(), theta, inverse, false);
+        const Values want =
+            reference::rotary(in.values(), c.reference(), theta, inverse, false, scaling);
         check_close("heads", out, want, act);
         const Index values = u(c.batch * c.time * (c.heads + c.kv_heads) * c.depth);
         const Values before = in.values(), after = out.values();
@@ -171,7 +181,8 @@ TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layou
         op.rows = true;
         bench.run(op);
         check_close("rows", turned,
-                    reference::rotary(rows.values(), c.reference(), theta, inverse, true), act);
+                    reference::rotary(rows.values(), c.reference(), theta, inverse, true, scaling),
+                    act);
       }
     }
   });

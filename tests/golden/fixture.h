@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/kernels/ops_attention.h"
 
 namespace ds::golden {
 
@@ -57,6 +58,19 @@ class Fixture {
     return header_["model"][key].get<std::uint64_t>();
   }
   [[nodiscard]] bool is_llama() const { return header_["model"].contains("arch"); }
+  /// Returns how a model of Llama's family scales its rotary positions.
+  [[nodiscard]] RotaryScaling rotary_scaling() const {
+    const nlohmann::json& m = header_["model"];
+    const std::string kind = m.value("rope_scaling", "");
+    if (kind.empty()) return {};
+    if (kind == "linear")
+      return {.kind = RotaryScaling::Kind::linear, .factor = m["rope_factor"].get<double>()};
+    return {.kind = RotaryScaling::Kind::llama3,
+            .factor = m["rope_factor"].get<double>(),
+            .low = m["rope_low"].get<double>(),
+            .high = m["rope_high"].get<double>(),
+            .trained = m["rope_trained"].get<std::int64_t>()};
+  }
   [[nodiscard]] const nlohmann::json& header() const { return header_; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
 

@@ -40,6 +40,8 @@ class Oracle {
               .rope_theta = f.header()["model"]["rope_theta"].get<double>(),
               .norm_eps = f.header()["model"]["norm_eps"].get<double>(),
               .tied = f.header()["model"]["tied"].get<bool>(),
+              .head_size = f.header()["model"].value("head_size", reference::Index{0}),
+              .scaling = f.rotary_scaling(),
               .parameters = parameters_of(f)};
   }
   Values& parameter(const std::string& name) {
@@ -56,7 +58,8 @@ class Oracle {
   reference::Llama llama_{};
 };
 
-constexpr const char* kCases[] = {"gpt2_tiny", "gpt2_odd", "llama_tiny", "llama_odd"};
+constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",    "llama_odd",
+                                  "qwen2_tiny", "llama_scaled", "mistral_linear"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Creates the Llama fixtures of the golden tests with PyTorch, like make_gpt2_fixture.py for GPT-2.
+"""Creates the fixtures of Llama's family for the golden tests with PyTorch, like make_gpt2_fixture.py for GPT-2.
 
-Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py
+Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py [CASE ...]
 The model is written out below in double precision. If Hugging Face's transformers is installed (pip install
-transformers==4.40.2), its LlamaForCausalLM must give the same loss and gradients with the same weights, to
+transformers==4.40.2, or 5.23), its class must give the same loss and gradients with the same weights, to
 about 1e-6 because it computes norms and angles in single precision.
 """
 import math
+import sys
 
 import torch
 
@@ -19,18 +20,37 @@ CASES = {
     # No size is a multiple of a vector; one head of keys for all; the head is tied to the embedding.
     "llama_odd": dict(arch="llama", layers=1, hidden=30, heads=3, kv_heads=1, ffn=37, vocab=64, valid_vocab=61,
                       micro=3, seq_len=13, seed=4, clip=1.5, rope_theta=500000.0, norm_eps=1e-6, tied=True),
+    # Biases of queries, keys and values; heads are not the width cut evenly.
+    "qwen2_tiny": dict(arch="qwen2", layers=2, hidden=48, heads=4, kv_heads=2, head_size=20, ffn=72, vocab=64,
+                       valid_vocab=61, micro=3, seq_len=24, seed=5, clip=1.0, rope_theta=1000000.0, norm_eps=1e-6,
+                       tied=True),
+    # Waves that are kept, divided and between; lengths below and above the first training's.
+    "llama_scaled": dict(arch="llama", layers=1, hidden=32, heads=4, kv_heads=1, head_size=16, ffn=40, vocab=64,
+                         valid_vocab=64, micro=2, seq_len=40, seed=6, clip=1.0, rope_theta=10000.0, norm_eps=1e-5,
+                         tied=False, rope_scaling="llama3", rope_factor=8.0, rope_low=1.0, rope_high=4.0,
+                         rope_trained=32),
+    "mistral_linear": dict(arch="mistral", layers=1, hidden=36, heads=6, kv_heads=3, head_size=10, ffn=44, vocab=64,
+                           valid_vocab=59, micro=2, seq_len=19, seed=7, clip=1.0, rope_theta=10000.0, norm_eps=1e-5,
+                           tied=False, rope_scaling="linear", rope_factor=2.5),
 }
+CLASSES = dict(llama="Llama", mistral="Mistral", qwen2="Qwen2")
+
+
+def head_size(c):
+    return c.get("head_size", c["hidden"] // c["heads"])
 
 
 def parameter_shapes(c):
     """Returns (name, shape, center, scale) in the engine's order."""
-    w, row = c["hidden"], c["hidden"] // c["heads"] * (c["heads"] + 2 * c["kv_heads"])
+    w, row = c["hidden"], head_size(c) * (c["heads"] + 2 * c["kv_heads"])
     shapes = [("embed_tokens.weight", (c["vocab"], w), 0, 2**-3)]
     for i in range(c["layers"]):
         h = f"layers.{i}."
         shapes += [(h + "input_layernorm.weight", (w,), 1, 2**-2),
-                   (h + "self_attn.qkv_proj.weight", (w, row), 0, 2**-2),
-                   (h + "self_attn.o_proj.weight", (w, w), 0, 2**-2),
+                   (h + "self_attn.qkv_proj.weight", (w, row), 0, 2**-2)]
+        if c["arch"] == "qwen2":
+            shapes.append((h + "self_attn.qkv_proj.bias", (row,), 0, 2**-2))
+        shapes += [(h + "self_attn.o_proj.weight", (c["heads"] * head_size(c), w), 0, 2**-2),
                    (h + "post_attention_layernorm.weight", (w,), 1, 2**-2),
                    (h + "mlp.gate_up_proj.weight", (w, 2 * c["ffn"]), 0, 2**-2),
                    (h + "mlp.down_proj.weight", (c["ffn"], w), 0, 2**-2)]
@@ -42,15 +62,26 @@ def parameter_shapes(c):
 
 def split_qkv(qkv, c):
     """Returns queries, keys and values with the last axis split into heads."""
-    d = c["hidden"] // c["heads"]
+    d = head_size(c)
     cuts = [c["heads"] * d, c["kv_heads"] * d, c["kv_heads"] * d]
     return [part.unflatten(-1, (-1, d)) for part in qkv.split(cuts, -1)]
+
+
+def scaled(rates, c):
+    """Returns the radians a position, scaled as in Llama 3.1 or by one factor."""
+    if "rope_scaling" not in c:
+        return rates
+    if c["rope_scaling"] == "linear":
+        return rates / c["rope_factor"]
+    waves = c["rope_trained"] * rates / (2 * math.pi)  # in the first training's length
+    kept = ((waves - c["rope_low"]) / (c["rope_high"] - c["rope_low"])).clamp(0, 1)
+    return kept * rates + (1 - kept) * rates / c["rope_factor"]
 
 
 def turned(x, c):
     """Applies rotary positions to (B, T, H, D): rotates element i with element i + D/2."""
     half, T = x.shape[-1] // 2, x.shape[1]
-    rates = c["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half)
+    rates = scaled(c["rope_theta"] ** (-torch.arange(half, dtype=torch.float64) / half), c)
     angles = torch.arange(T, dtype=torch.float64)[:, None] * rates
     cos, sin = angles.cos().to(x.dtype)[:, None], angles.sin().to(x.dtype)[:, None]
     a, b = x[..., :half], x[..., half:]
@@ -67,7 +98,10 @@ def forward(p, tokens, c):
     hidden_future = torch.full((T, T), float("-inf"), dtype=x.dtype).triu(1)
     for i in range(c["layers"]):
         h = f"layers.{i}."
-        q, k, v = split_qkv(norm(x, h + "input_layernorm") @ p[h + "self_attn.qkv_proj.weight"], c)
+        qkv = norm(x, h + "input_layernorm") @ p[h + "self_attn.qkv_proj.weight"]
+        if c["arch"] == "qwen2":
+            qkv = qkv + p[h + "self_attn.qkv_proj.bias"]
+        q, k, v = split_qkv(qkv, c)
         q, k = turned(q, c), turned(k, c)
         # Each head of keys serves the next heads / kv_heads query heads.
         k, v = [y.repeat_interleave(c["heads"] // c["kv_heads"], 2) for y in (k, v)]
@@ -82,8 +116,8 @@ def forward(p, tokens, c):
 
 def hugging_face_names(c, name):
     """Returns the transformers' names for one of our tensors, and how many of our columns each has."""
-    d = c["hidden"] // c["heads"]
-    if name.endswith("qkv_proj.weight"):
+    d = head_size(c)
+    if ".qkv_proj." in name:
         cuts = dict(q_proj=c["heads"] * d, k_proj=c["kv_heads"] * d, v_proj=c["kv_heads"] * d)
         return [("model." + name.replace("qkv_proj", part), n) for part, n in cuts.items()]
     if name.endswith("gate_up_proj.weight"):
@@ -91,17 +125,32 @@ def hugging_face_names(c, name):
     return [(name if name == "lm_head.weight" else "model." + name, None)]
 
 
+def scaling_of(c):
+    """Returns rope_scaling as config.json has it."""
+    if "rope_scaling" not in c:
+        return None
+    scaling = dict(rope_type=c["rope_scaling"], factor=c["rope_factor"])
+    if c["rope_scaling"] == "llama3":
+        scaling.update(low_freq_factor=c["rope_low"], high_freq_factor=c["rope_high"],
+                       original_max_position_embeddings=c["rope_trained"])
+    return scaling
+
+
 def check_against_transformers(name, c):
     """Compares loss and every gradient with Hugging Face's own model."""
     try:
-        from transformers import LlamaConfig, LlamaForCausalLM
+        import transformers
     except ImportError:
         print(f"{name}: not compared with transformers, which is not installed")
         return
-    theirs = LlamaForCausalLM(LlamaConfig(
+    family = CLASSES[c["arch"]]
+    more = dict(sliding_window=None) if c["arch"] == "mistral" else {}
+    config = getattr(transformers, family + "Config")(
         vocab_size=c["vocab"], hidden_size=c["hidden"], intermediate_size=c["ffn"], num_hidden_layers=c["layers"],
         num_attention_heads=c["heads"], num_key_value_heads=c["kv_heads"], rope_theta=c["rope_theta"],
-        rms_norm_eps=c["norm_eps"], tie_word_embeddings=c["tied"], attn_implementation="eager")).double()
+        rope_scaling=scaling_of(c), head_dim=head_size(c), rms_norm_eps=c["norm_eps"], tie_word_embeddings=c["tied"],
+        max_position_embeddings=c["seq_len"], attn_implementation="eager", **more)
+    theirs = getattr(transformers, family + "ForCausalLM")(config).double()
     p = base.make_parameters(c, torch.float64)
     weights = dict(theirs.named_parameters())
     parts = lambda tensor, cuts: [tensor] if cuts[0][1] is None else tensor.split([n for _, n in cuts], -1)
@@ -125,11 +174,12 @@ def check_against_transformers(name, c):
             grad = grad.T if linear(ours) else grad
             worst = max(worst, ((grad - part).norm() / part.norm()).item())
     off = abs(their_loss.item() / loss.item() - 1)
-    print(f"{name}: transformers' LlamaForCausalLM: loss off by {off:.1e}, worst gradient {worst:.1e}")
+    print(f"{name}: transformers' {family}ForCausalLM: loss off by {off:.1e}, worst gradient {worst:.1e}")
     assert off < 1e-6 and worst < 1e-5
 
 
 if __name__ == "__main__":
+    CASES = {name: CASES[name] for name in sys.argv[1:] or CASES}
     base.CASES, base.parameter_shapes, base.forward = CASES, parameter_shapes, forward
     for case in CASES:
         check_against_transformers(case, CASES[case])

@@ -49,7 +49,14 @@ class ModelUnderTest {
     config.vocab = size("vocab");
     if (fixture.is_llama()) {
       const auto& model = fixture.header()["model"];
-      config.arch = "llama";
+      config.arch = model["arch"].get<std::string>();
+      config.head_size = model.value("head_size", std::int64_t{0});
+      const RotaryScaling scaling = fixture.rotary_scaling();
+      config.rope_scaling = static_cast<RopeScaling>(scaling.kind);
+      config.rope_factor = scaling.factor;
+      config.rope_low = scaling.low;
+      config.rope_high = scaling.high;
+      config.rope_trained = scaling.trained;
       config.kv_heads = size("kv_heads");
       config.ffn = size("ffn");
       config.rope_theta = model["rope_theta"].get<double>();

@@ -13,13 +13,23 @@ struct Llama {
   Index layers, hidden, heads, kv_heads, ffn, seq_len, valid_vocab;
   double rope_theta, norm_eps;
   bool tied;
-  std::map<std::string, Values> parameters;  // by the engine's names
+  Index head_size = 0;  // 0: hidden / heads
+  RotaryScaling scaling{};
+  std::map<std::string, Values> parameters{};  // by the engine's names
 
   [[nodiscard]] const Values& at(const std::string& name) const {
     return parameters.at(name + ".weight");
   }
   [[nodiscard]] Values norm(const Values& x, const std::string& name) const {
     return rms_norm(x, at(name), norm_eps).out;
+  }
+  /// Queries, keys and values in rows, with their bias where the model has one.
+  [[nodiscard]] Values qkv_rows(const Values& x, const std::string& name) const {
+    Values rows = dense(x, name, hidden);
+    const auto bias = parameters.find(name + ".bias");
+    if (bias == parameters.end()) return rows;
+    for (Index i = 0; i < rows.size(); ++i) rows[i] += bias->second[i % bias->second.size()];
+    return rows;
   }
   [[nodiscard]] Values dense(const Values& x, const std::string& name, Index inputs) const {
     return product(x, at(name), x.size() / inputs, inputs, at(name).size() / inputs);
@@ -35,12 +45,13 @@ struct Llama {
     const auto add = [&](const Values& delta) {
       for (Index i = 0; i < x.size(); ++i) x[i] += delta[i];
     };
-    const AttentionShape s{tokens.size() / seq_len, heads, seq_len, hidden / heads, kv_heads};
+    const Index depth = head_size == 0 ? hidden / heads : head_size;
+    const AttentionShape s{tokens.size() / seq_len, heads, seq_len, depth, kv_heads};
     for (Index layer = 0; layer < layers; ++layer) {
       const std::string h = "layers." + std::to_string(layer) + ".";
-      const Values flat = dense(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj", hidden);
-      const Values qkv = rotary(heads_of_rows(flat, s), s, rope_theta, false, false);
-      add(dense(attention(qkv, s).out, h + "self_attn.o_proj", hidden));
+      const Values flat = qkv_rows(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj");
+      const Values qkv = rotary(heads_of_rows(flat, s), s, rope_theta, false, false, scaling);
+      add(dense(attention(qkv, s).out, h + "self_attn.o_proj", heads * depth));
       const Values both =
           dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
       add(dense(swiglu(both, ffn), h + "mlp.down_proj", ffn));

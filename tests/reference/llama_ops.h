@@ -1,6 +1,7 @@
 // Naive RMS norm, rotary embedding, SwiGLU and T5's relative position bias, with gradients.
 #pragma once
 
+#include "engine/kernels/ops_attention.h"
 #include "reference/attention.h"
 
 namespace ds::reference {
@@ -70,9 +71,21 @@ inline Values swiglu_backward(const Values& in, const Values& dout, Index ffn) {
   return din;
 }
 
+/// Scaled frequency of a rotary pair, as transformers writes it: by wavelengths.
+inline double scaled_frequency(double frequency, const RotaryScaling& s) {
+  const double wavelength = 2 * 3.14159265358979323846 / frequency;
+  const auto trained = static_cast<double>(s.trained);
+  if (s.kind == RotaryScaling::Kind::none) return frequency;
+  if (s.kind == RotaryScaling::Kind::linear) return frequency / s.factor;
+  if (wavelength > trained / s.low) return frequency / s.factor;
+  if (wavelength < trained / s.high) return frequency;
+  const double smooth = (trained / wavelength - s.low) / (s.high - s.low);
+  return (1 - smooth) * frequency / s.factor + smooth * frequency;
+}
+
 /// Rotates queries and keys. With `rows`, `in` is (B*T, (H + 2G) * D), else heads.
 inline Values rotary(const Values& in, const AttentionShape& s, double theta, bool inverse,
-                     bool rows) {
+                     bool rows, const RotaryScaling& scaling = {}) {
   Values out = in;
   const Index half = s.depth / 2;
   for (Index part = 0; part < 2; ++part) {
@@ -82,8 +95,8 @@ inline Values rotary(const Values& in, const AttentionShape& s, double theta, bo
           const Index at = rows ? s.dqkv(part, b, h, t) : s.qkv(part, b, h, t);
           for (Index i = 0; i < half; ++i) {
             const double fraction = static_cast<double>(2 * i) / static_cast<double>(s.depth);
-            const double angle =
-                static_cast<double>(t) * std::pow(theta, -fraction) * (inverse ? -1 : 1);
+            const double angle = static_cast<double>(t) * (inverse ? -1 : 1) *
+                                 scaled_frequency(std::pow(theta, -fraction), scaling);
             const double x = in[at + i], y = in[at + half + i];
             out[at + i] = x * std::cos(angle) - y * std::sin(angle);
             out[at + half + i] = y * std::cos(angle) + x * std::sin(angle);

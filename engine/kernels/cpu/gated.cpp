@@ -5,6 +5,7 @@
 #include "engine/kernels/cpu/norm_blocks.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/relative_bucket.h"
+#include "engine/kernels/rotary_frequency.h"
 
 namespace ds::cpu {
 namespace {
@@ -108,14 +109,6 @@ struct RotaryLayout {
   }
 };
 
-/// Computes theta^(-2i/D) for i < D/2.
-void fill_rates(const Rotary& a, std::int64_t half, float* rates) {
-  for (std::int64_t i = 0; i < half; ++i) {
-    const double power = static_cast<double>(i) / static_cast<double>(half);
-    rates[i] = static_cast<float>(std::pow(static_cast<double>(a.theta), -power));
-  }
-}
-
 /// Computes the cosines and sines of the angles of position t.
 void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float* rates,
                  float* cosine, float* sine) {
@@ -137,7 +130,7 @@ void run(const Context& c, const Rotary& a) {
   Scratch scratch = c.scratch();
   float* angles = scratch.take<float>(c.pool.size() * l.depth);
   float* rates = scratch.take<float>(l.depth / 2);
-  fill_rates(a, l.depth / 2, rates);
+  for (std::int64_t i = 0; i < l.depth / 2; ++i) rates[i] = rotary_frequency(a, i, l.depth / 2);
   const auto bytes = static_cast<std::size_t>(l.depth * size_of(type));
   const auto position = [&](std::int64_t t, float* cosine, float* sine) {
     fill_angles(a, l.depth / 2, t, rates, cosine, sine);

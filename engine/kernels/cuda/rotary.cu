@@ -1,10 +1,9 @@
 // Rotary position embedding of queries and keys that are stored in rows.
-#include <cmath>
-
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
 #include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/rotary_frequency.h"
 
 namespace ds::cuda {
 namespace {
@@ -71,10 +70,8 @@ void run(Context&, const Rotary& a, cudaStream_t stream) {
   DS_ASSERT(depth % 2 == 0 && depth / 2 <= kMostRotaryPairs && rows % a.seq_len == 0);
   DS_ASSERT(rows <= INT32_MAX && a.seq_len <= INT32_MAX && a.out.dtype == a.in.dtype);
   RotaryNumbers numbers{};
-  for (std::int64_t i = 0; i < depth / 2; ++i) {
-    const double power = static_cast<double>(i) / static_cast<double>(depth / 2);
-    numbers.frequency[i] = static_cast<float>(std::pow(static_cast<double>(a.theta), -power));
-  }
+  for (std::int64_t i = 0; i < depth / 2; ++i)
+    numbers.frequency[i] = rotary_frequency(a, i, depth / 2);
   numbers.seq_len = a.seq_len;
   numbers.rows = rows;
   numbers.turned_heads = static_cast<int>(a.heads + groups);

@@ -11,6 +11,7 @@ void check_rotary(const Operands& o) {
   const Value& in = o.in(0);
   const auto& attrs = as<ops::Rotary>(o.op());
   DS_ASSERT(same(in, o.out(0)) && attrs.heads > 0 && attrs.theta > 0);
+  DS_ASSERT(attrs.scaling.factor >= 1 && attrs.scaling.high > attrs.scaling.low);
   const std::int64_t groups = attrs.kv_heads == 0 ? attrs.heads : attrs.kv_heads;
   if (attrs.rows) {
     DS_ASSERT(in.shape.axes() == 2 && columns(in) % (2 * (attrs.heads + 2 * groups)) == 0);
@@ -27,6 +28,7 @@ BoundOp bind_rotary(const OpSite& at) {
                          .heads = attrs.heads,
                          .kv_heads = attrs.kv_heads,
                          .theta = attrs.theta,
+                         .scaling = attrs.scaling,
                          .inverse = attrs.inverse,
                          .rows = attrs.rows});
 }
@@ -46,8 +48,12 @@ std::string print_rotary(const Op& op) {
   const auto& attrs = as<ops::Rotary>(op);
   std::string text = fmt::format(" q={}", attrs.heads);
   if (attrs.kv_heads != 0) text += fmt::format(" kv={}", attrs.kv_heads);
-  return text + fmt::format(" theta={}{}{}", attrs.theta, attrs.inverse ? " inverse" : "",
-                            attrs.rows ? " rows" : "");
+  text += fmt::format(" theta={}", attrs.theta);
+  const RotaryScaling& s = attrs.scaling;
+  if (s.kind == RotaryScaling::Kind::linear) text += fmt::format(" linear={}", s.factor);
+  if (s.kind == RotaryScaling::Kind::llama3)
+    text += fmt::format(" llama3={},{},{},{}", s.factor, s.low, s.high, s.trained);
+  return text + (attrs.inverse ? " inverse" : "") + (attrs.rows ? " rows" : "");
 }
 
 void check_attention(const Operands& o) {

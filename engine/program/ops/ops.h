@@ -106,6 +106,7 @@ struct Rotary {
   static const OpRow row;
   std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
   float theta = 0;
+  RotaryScaling scaling{};
   bool inverse = false, rows = false;
 };
 /// qkv, samples? -> out, lse

@@ -4,7 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "engine/exchange/hf_config.h"
+#include "engine/config/hf_config.h"
+#include "engine/exchange/hf_config_json.h"
 #include "engine/exchange/hf_tensors.h"
 #include "engine/models/build_model.h"
 
@@ -72,22 +73,22 @@ TEST_CASE("a written config matches its model, and each differing value is named
     const ds::ModelConfig config = config_of(arch, tied);
     CAPTURE(config.arch);
     const std::string text = ds::hf_config_json(config, 256, 16, ds::DType::bf16);
-    CHECK(ds::hf_config_mismatches(text, config).empty());
+    CHECK(ds::hf_config_mismatches(text, config, 16).empty());
     ds::ModelConfig other = config;
     other.layers = 4;
     other.norm_eps = 1e-6;
-    const auto lines = ds::hf_config_mismatches(text, other);
+    const auto lines = ds::hf_config_mismatches(text, other, 16);
     REQUIRE(lines.size() == 2);
     CHECK(lines[0].find(": 3, model.layers = 4") != std::string::npos);
     CHECK(lines[1].find(": 1e-05, model.norm_eps = 1e-06") != std::string::npos);
   }
   const ds::ModelConfig gpt2 = config_of("gpt2", true);
-  CHECK(ds::hf_config_mismatches(R"({"model_type": "llama"})", gpt2).front() ==
+  CHECK(ds::hf_config_mismatches(R"({"model_type": "llama"})", gpt2, 16).front() ==
         "model_type: \"llama\", model.arch = \"gpt2\"");
   // An empty config means transformers' defaults.
-  CHECK(ds::hf_config_mismatches("{}", gpt2).front() ==
+  CHECK(ds::hf_config_mismatches("{}", gpt2, 16).front() ==
         "n_layer: 12 (not given), model.layers = 3");
-  CHECK_THROWS_AS(ds::hf_config_mismatches("[", gpt2), ds::Error);
+  CHECK_THROWS_AS(ds::hf_config_mismatches("[", gpt2, 16), ds::Error);
 }
 
 TEST_CASE("angles of rotary positions, where transformers 4 and 5 write them") {
@@ -102,25 +103,66 @@ TEST_CASE("angles of rotary positions, where transformers 4 and 5 write them") {
        {Row{R"({"rope_theta": 500000.0, "rope_type": "default"})", ""},
         Row{R"({"rope_theta": 500000.0})", ""},
         Row{R"({"rope_theta": 10000.0, "rope_type": "default"})",
-            "rope_parameters.rope_theta: 10000.0, model.rope_theta = 500000"},
+            "rope_parameters.rope_theta: 10000.0, model.rope_theta = 500000.0"},
         Row{R"({"rope_type": "default"})",
-            "rope_parameters.rope_theta: 10000.0 (not given), model.rope_theta = 500000"},
-        Row{R"({"rope_theta": 500000.0, "rope_type": "llama3", "factor": 8.0})",
-            R"(rope_parameters: {"factor":8.0,"rope_theta":500000.0,"rope_type":"llama3"}; scaled )"
-            "angles are not supported"},
-        Row{R"({"full_attention": {"rope_theta": 500000.0}})",
-            R"(rope_parameters: {"full_attention":{"rope_theta":500000.0}}; scaled )"
-            "angles are not supported"},
-        Row{"7", "rope_parameters: 7; scaled angles are not supported"}}) {
+            "rope_parameters.rope_theta: 10000.0 (not given), model.rope_theta = 500000.0"},
+        Row{R"({"full_attention": {"rope_theta": 500000.0}, "rope_theta": 500000.0})",
+            R"(rope_parameters: {"full_attention":{"rope_theta":500000.0},"rope_theta":500000.0}; )"
+            "full_attention is not supported"},
+        Row{R"({"rope_theta": 500000.0, "rope_type": "yarn"})",
+            R"(rope_parameters.rope_type: "yarn"; only default, linear and llama3 are supported)"},
+        Row{R"({"rope_theta": 500000.0, "rope_type": "linear", "factor": "two"})",
+            R"(rope_parameters.rope_type: "linear", model.rope_scaling = "none")"
+            R"(|rope_parameters.factor: "two"; expected a number)"},
+        Row{"7", "rope_parameters: 7; not an object"}}) {
     CAPTURE(row.rope_parameters);
     nlohmann::json json = plain;
     json.erase("rope_theta");
     json.erase("rope_scaling");
     json["rope_parameters"] = nlohmann::json::parse(row.rope_parameters);
-    const auto lines = ds::hf_config_mismatches(json.dump(), llama);
-    CHECK(lines == (row.line.empty() ? std::vector<std::string>{} : std::vector{row.line}));
-    // Both places at once: both count.
-    json["rope_theta"] = 10000.0;
-    CHECK(ds::hf_config_mismatches(json.dump(), llama).size() == lines.size() + 1);
+    const auto lines = ds::hf_config_mismatches(json.dump(), llama, 16);
+    CHECK(fmt::format("{}", fmt::join(lines, "|")) == row.line);
   }
+}
+
+TEST_CASE("what the two places of rotary angles say must agree") {
+  ds::ModelConfig llama = config_of("llama", false);
+  llama.rope_theta = 500000;
+  nlohmann::json json = nlohmann::json::parse(ds::hf_config_json(llama, 256, 16, ds::DType::bf16));
+  json["rope_parameters"] = {{"rope_theta", 500000.0}};
+  CHECK(ds::hf_config_mismatches(json.dump(), llama, 16).empty());
+  json["rope_theta"] = 10000.0;
+  CHECK(ds::hf_config_mismatches(json.dump(), llama, 16) ==
+        std::vector<std::string>{"rope_theta: 10000.0; rope_parameters has another value"});
+}
+
+TEST_CASE("Llama's family: written configs match, and scaled angles and windows are read") {
+  ds::ModelConfig model = config_of("llama", false);
+  model.head_size = 20;
+  for (const char* arch : {"llama", "mistral", "qwen2"}) {
+    CAPTURE(arch);
+    model.arch = arch;
+    for (const ds::RopeScaling scaling :
+         {ds::RopeScaling::none, ds::RopeScaling::linear, ds::RopeScaling::llama3}) {
+      model.rope_scaling = scaling;
+      model.rope_factor = scaling == ds::RopeScaling::none ? 1 : 8;
+      const std::string text = ds::hf_config_json(model, 256, 16, ds::DType::bf16);
+      CHECK(ds::hf_config_mismatches(text, model, 16).empty());
+      ds::ModelConfig other = model;
+      other.head_size = 0;
+      other.rope_factor = 32;
+      const std::size_t differing = scaling == ds::RopeScaling::none ? 1 : 2;
+      CHECK(ds::hf_config_mismatches(text, other, 16).size() == differing);
+    }
+  }
+  nlohmann::json json = nlohmann::json::parse(ds::hf_config_json(model, 256, 16, ds::DType::f32));
+  json["use_sliding_window"] = true;
+  json["sliding_window"] = 512;
+  CHECK(ds::hf_config_mismatches(json.dump(), model, 512).empty());
+  CHECK(ds::hf_config_mismatches(json.dump(), model, 513) ==
+        std::vector<std::string>{
+            "sliding_window: 512; a window shorter than data.seq_len = 513 is not built"});
+  json["model_type"] = "bert";
+  CHECK(ds::read_hf_config(json.dump(), "", 0).refused.front() ==
+        "model_type: \"bert\"; only gpt2, llama, mistral and qwen2 are supported");
 }

@@ -1,0 +1,13 @@
+// apply_folder(): fills [model] from a Hugging Face folder.
+#pragma once
+
+#include "engine/config/resolve.h"
+
+namespace ds {
+
+/// Sets the keys of [model] that are not given to what the config.json in model.from says, and
+/// model.init to the folder; they count as given then. Does nothing without model.from. Errors:
+/// Error{config}: it cannot be read; all keys that differ from it; all that is not built.
+void apply_folder(TrainConfig& config, GivenKeys& given);
+
+}  // namespace ds

@@ -1,0 +1,225 @@
+// Reads config.json: the keys of transformers' GPT2Config, LlamaConfig, MistralConfig and
+// Qwen2Config that decide what a model computes.
+#include "engine/config/hf_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "engine/config/keys.h"
+#include "engine/config/llama_family.h"
+
+namespace ds {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Reads one object of the file. `prefix`: of its names in messages.
+class Reader {
+ public:
+  Reader(const Json& json, HfConfig& out, std::string_view prefix = "")
+      : json_(json), out_(out), prefix_(prefix) {}
+
+  /// Returns null where the key is missing or null.
+  [[nodiscard]] const Json* find(const char* name) const {
+    const auto found = json_.find(name);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  /// Returns true where the key is present, also when it is null.
+  [[nodiscard]] bool has(const char* name) const { return json_.contains(name); }
+
+  std::int64_t integer(const char* name, std::string_view key, std::int64_t absent) {
+    const std::int64_t value = get(name, absent, &Json::is_number_integer, "a whole number");
+    if (!key.empty()) add(name, key, {value}, absent);
+    return value;
+  }
+  double number(const char* name, std::string_view key, double absent) {
+    const double value = get(name, absent, &Json::is_number, "a number");
+    if (!key.empty()) add(name, key, {value}, absent);
+    return value;
+  }
+  bool flag(const char* name, std::string_view key, bool absent) {
+    const bool value = get(name, absent, &Json::is_boolean, "true or false");
+    if (!key.empty()) add(name, key, {value}, absent);
+    return value;
+  }
+  /// Refuses all values but one.
+  void require(const char* name, bool wanted, std::string_view why) {
+    if (flag(name, "", wanted) != wanted) refuse(name, find(name)->dump(), why);
+  }
+  void one_of(const char* name, const std::vector<std::string>& words) {
+    const Json* const found = find(name);
+    const auto is_it = [&](const std::string& word) { return *found == word; };
+    if (found == nullptr || std::ranges::any_of(words, is_it)) return;
+    refuse(name, found->dump(), fmt::format("only {} is supported", words.front()));
+  }
+  void refuse(const char* name, std::string_view value, std::string_view why) {
+    out_.refused.push_back(fmt::format("{}{}: {}; {}", prefix_, name, value, why));
+  }
+  void add(const char* name, std::string_view key, ConfigValue value, const Json& absent) {
+    const Json* const found = find(name);
+    out_.fields.push_back(
+        {fmt::format("{}{}: {}", prefix_, name,
+                     found != nullptr ? found->dump() : absent.dump() + " (not given)"),
+         key, std::move(value)});
+  }
+  [[nodiscard]] HfConfig& out() { return out_; }
+  [[nodiscard]] const Json& json() const { return json_; }
+
+ private:
+  template <class T>
+  T get(const char* name, T absent, bool (Json::*is_right)() const noexcept,
+        std::string_view kind) {
+    const Json* const found = find(name);
+    if (found == nullptr) return absent;
+    if ((found->*is_right)()) return found->get<T>();
+    refuse(name, found->dump(), fmt::format("expected {}", kind));
+    return absent;
+  }
+
+  const Json& json_;
+  HfConfig& out_;
+  const std::string_view prefix_;
+};
+
+void read_gpt2(Reader& r) {
+  r.integer("n_layer", "model.layers", 12);
+  const std::int64_t hidden = r.integer("n_embd", "model.hidden", 768);
+  r.integer("n_head", "model.heads", 12);
+  r.integer("n_inner", "model.ffn", 4 * hidden);
+  r.number("layer_norm_epsilon", "model.norm_eps", 1e-5);
+  r.out().vocab = r.integer("vocab_size", "", 50257);
+  r.one_of("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
+  r.require("scale_attn_weights", true, "only true is supported");
+  r.require("scale_attn_by_inverse_layer_idx", false, "only false is supported");
+  r.require("tie_word_embeddings", true, "the head is the embedding");
+}
+
+/// Reads the kind of scaling and its numbers.
+void read_scaling(Reader& r) {
+  constexpr const char* kKey = "model.rope_scaling";
+  const char* const name = r.find("rope_type") == nullptr && r.find("type") ? "type" : "rope_type";
+  const Json* const found = r.find(name);
+  const Json type = found == nullptr ? Json("default") : *found;
+  if (type == "default") {
+    r.add(name, kKey, {std::string("none")}, type);
+  } else if (type == "linear" || type == "llama3") {
+    r.add(name, kKey, {type.get<std::string>()}, type);
+    r.number("factor", "model.rope_factor", 1);
+  } else {
+    r.refuse(name, type.dump(), "only default, linear and llama3 are supported");
+  }
+  if (type != "llama3") return;
+  r.number("low_freq_factor", "model.rope_low", 1);
+  r.number("high_freq_factor", "model.rope_high", 4);
+  r.integer("original_max_position_embeddings", "model.rope_trained", 8192);
+}
+
+/// Transformers 5 writes the angles of rotary positions into rope_parameters, transformers 4 into
+/// rope_theta and rope_scaling.
+void read_rope(Reader& r) {
+  const Json* const parameters = r.find("rope_parameters");
+  const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
+  const Json* const found = r.find(name);
+  if (found != nullptr && !found->is_object())
+    return r.refuse(name, found->dump(), "not an object");
+  if (found != nullptr)
+    for (const auto& [key, value] : found->items())
+      if (value.is_object() || (key == "partial_rotary_factor" && value != 1.0))
+        r.refuse(name, found->dump(), fmt::format("{} is not supported", key));
+  const Json none = Json::object();
+  const std::string prefix = fmt::format("{}.", name);
+  Reader inner(found != nullptr ? *found : none, r.out(), prefix);
+  if (parameters == nullptr) {
+    r.number("rope_theta", "model.rope_theta", 10000);
+  } else if (const double theta = inner.number("rope_theta", "model.rope_theta", 10000);
+             r.number("rope_theta", "", theta) != theta) {
+    r.refuse("rope_theta", r.find("rope_theta")->dump(), "rope_parameters has another value");
+  }
+  if (found == nullptr) {
+    r.add(name, "model.rope_scaling", {std::string("none")}, nullptr);
+  } else {
+    read_scaling(inner);
+  }
+}
+
+/// Refuses a window of attention that would hide positions.
+void read_window(Reader& r, std::int64_t positions) {
+  std::int64_t window = 0;  // none
+  if (r.out().arch == "mistral" && (!r.has("sliding_window") || r.find("sliding_window")))
+    window = r.integer("sliding_window", "", 4096);
+  if (r.out().arch == "qwen2" && r.flag("use_sliding_window", "", false))
+    window = r.integer("sliding_window", "", 4096);
+  if (window > 0 && window < positions) {
+    r.refuse("sliding_window", std::to_string(window),
+             fmt::format("a window shorter than data.seq_len = {} is not built", positions));
+  }
+}
+
+void read_llama(Reader& r, std::int64_t positions) {
+  const bool is_llama = r.out().arch == "llama", is_mistral = r.out().arch == "mistral";
+  r.integer("num_hidden_layers", "model.layers", 32);
+  const std::int64_t hidden = r.integer("hidden_size", "model.hidden", 4096);
+  const std::int64_t heads = r.integer("num_attention_heads", "model.heads", 32);
+  r.integer("num_key_value_heads", "model.kv_heads", is_llama ? heads : is_mistral ? 8 : 32);
+  r.integer("intermediate_size", "model.ffn", is_llama ? 11008 : is_mistral ? 14336 : 22016);
+  const std::int64_t plain = heads > 0 ? hidden / heads : 0;
+  const std::int64_t head = r.integer("head_dim", "", plain);
+  r.add("head_dim", "model.head_size", {head * heads == hidden ? std::int64_t{0} : head}, plain);
+  r.number("rms_norm_eps", "model.norm_eps", 1e-6);
+  read_rope(r);
+  r.flag("tie_word_embeddings", "model.tied", false);
+  r.out().vocab = r.integer("vocab_size", "", r.out().arch == "qwen2" ? 151936 : 32000);
+  r.one_of("hidden_act", {"silu", "swish"});
+  for (const char* name : {"attention_bias", "mlp_bias"})
+    r.require(name, false, "biases are not supported");
+  read_window(r, positions);
+}
+
+}  // namespace
+
+HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64_t positions) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    throw Error(ErrorKind::config, "config.json is not a JSON object", "save the model again");
+  HfConfig config;
+  Reader reader(json, config);
+  const Json* const type = reader.find("model_type");
+  config.arch = type != nullptr && type->is_string() ? type->get<std::string>() : arch;
+  if (llama_family(config.arch) != nullptr) {
+    read_llama(reader, positions);
+  } else if (config.arch == "gpt2") {
+    read_gpt2(reader);
+  } else {
+    config.refused = {fmt::format(
+        "model_type: \"{}\"; only gpt2, llama, mistral and qwen2 are supported", config.arch)};
+  }
+  return config;
+}
+
+bool is_same_value(const ConfigValue& a, const ConfigValue& b) {
+  const auto* x = std::get_if<double>(&a.held);
+  const auto* y = std::get_if<double>(&b.held);
+  if (x == nullptr || y == nullptr) return a == b;
+  return std::abs(*x - *y) <= 1e-7 * std::max(std::abs(*x), std::abs(*y));
+}
+
+std::vector<std::string> hf_config_mismatches(std::string_view text, const ModelConfig& model,
+                                              std::int64_t positions) {
+  const HfConfig theirs = read_hf_config(text, model.arch, positions);
+  if (theirs.arch != model.arch)
+    return {fmt::format("model_type: \"{}\", model.arch = \"{}\"", theirs.arch, model.arch)};
+  TrainConfig config;
+  config.model = model;
+  std::vector<std::string> lines;
+  for (const HfConfig::Field& field : theirs.fields) {
+    const ConfigValue ours = find_key(field.key)->get(config);
+    if (!is_same_value(field.value, ours))
+      lines.push_back(fmt::format("{}, {} = {}", field.theirs, field.key, to_toml(ours)));
+  }
+  lines.insert(lines.end(), theirs.refused.begin(), theirs.refused.end());
+  return lines;
+}
+
+}  // namespace ds

@@ -1,0 +1,94 @@
+// hf_config_json(): the keys of transformers' classes, in the spelling of version 4, which version
+// 5 reads too.
+#include "engine/exchange/hf_config_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/config/llama_family.h"
+
+namespace ds {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view torch_name(DType dtype) {
+  if (dtype == DType::bf16) return "bfloat16";
+  return dtype == DType::f16 ? "float16" : "float32";
+}
+
+ordered_json gpt2_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions) {
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"activation_function", "gelu_new"},
+          {"attn_pdrop", model.dropout},
+          {"bos_token_id", nullptr},
+          {"embd_pdrop", model.dropout},
+          {"eos_token_id", nullptr},
+          {"initializer_range", 0.02},
+          {"layer_norm_epsilon", model.norm_eps},
+          {"n_ctx", positions},
+          {"n_embd", model.hidden},
+          {"n_head", model.heads},
+          {"n_inner", model.ffn},
+          {"n_layer", model.layers},
+          {"n_positions", positions},
+          {"resid_pdrop", model.dropout},
+          {"tie_word_embeddings", true},
+          {"use_cache", true},
+          {"vocab_size", vocab}};
+}
+
+ordered_json scaling_json(const ModelConfig& model) {
+  if (model.rope_scaling == RopeScaling::none) return nullptr;
+  if (model.rope_scaling == RopeScaling::linear)
+    return {{"rope_type", "linear"}, {"type", "linear"}, {"factor", model.rope_factor}};
+  return {{"rope_type", "llama3"},
+          {"factor", model.rope_factor},
+          {"low_freq_factor", model.rope_low},
+          {"high_freq_factor", model.rope_high},
+          {"original_max_position_embeddings", model.rope_trained}};
+}
+
+ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions) {
+  const LlamaFamily& family = *llama_family(model.arch);
+  ordered_json json = {{"architectures", {family.hf_class}},
+                       {"model_type", family.arch},
+                       {"attention_dropout", model.dropout},
+                       {"bos_token_id", nullptr},
+                       {"eos_token_id", nullptr},
+                       {"head_dim", model.elements_of_head()},
+                       {"hidden_act", "silu"},
+                       {"hidden_size", model.hidden},
+                       {"initializer_range", 0.02},
+                       {"intermediate_size", model.ffn},
+                       {"max_position_embeddings", positions},
+                       {"num_attention_heads", model.heads},
+                       {"num_hidden_layers", model.layers},
+                       {"num_key_value_heads", model.kv_heads},
+                       {"rms_norm_eps", model.norm_eps},
+                       {"rope_scaling", scaling_json(model)},
+                       {"rope_theta", model.rope_theta},
+                       {"tie_word_embeddings", model.tied},
+                       {"use_cache", true},
+                       {"vocab_size", vocab}};
+  if (family.arch == "llama") {
+    json["attention_bias"] = json["mlp_bias"] = false;
+    json["pretraining_tp"] = 1;
+  } else {
+    json["sliding_window"] = nullptr;
+  }
+  if (family.arch == "qwen2") json["use_sliding_window"] = false;
+  return json;
+}
+
+}  // namespace
+
+std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions,
+                           DType dtype) {
+  ordered_json json = llama_family(model.arch) != nullptr ? llama_json(model, vocab, positions)
+                                                          : gpt2_json(model, vocab, positions);
+  json["torch_dtype"] = torch_name(dtype);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace ds
