@@ -1,7 +1,7 @@
 // Writes a checkpoint whose elements follow from a formula, which tests/e2e/checkpoint/tools.py
 // shares: make_checkpoint DIR STEP ARCH RANKS SEED [KEY=VALUE...]
 //
-// ARCH: gpt2, llama or llama-tied. Keys are train.toml's; piece=N: elements of a piece at most;
+// ARCH: gpt2, llama, llama-tied, mistral or qwen2. Keys are train.toml's; piece=N: elements of a piece at most;
 // states=N: how many of master, moment1, moment2.
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ Wish wish_of(int argc, char** argv) {
 TrainConfig config_of(const Wish& wish) {
   std::vector<Entry> entries = read_toml(kToml, "make_checkpoint", "");
   std::vector<std::string> keys = wish.keys;
-  keys.push_back(wish.arch == "gpt2" ? "model.arch=gpt2" : "model.arch=llama");
+  keys.push_back("model.arch=" + wish.arch.substr(0, wish.arch.find('-')));
   if (wish.arch != "gpt2") keys.emplace_back("model.kv_heads=2");
   if (wish.arch == "llama-tied") keys.emplace_back("model.tied=true");
   int number = 0;

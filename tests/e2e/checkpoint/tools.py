@@ -224,7 +224,8 @@ def test_import(work):
         file.seek(0)
         json.dump(config, file)
         file.truncate()
-    train(f"{work}/llama_gone", f"{work}/none").expect(65, "rope_scaling", "not supported")
+    train(f"{work}/llama_gone", f"{work}/none").expect(
+        65, 'rope_scaling.rope_type: "llama3", model.rope_scaling = "none"')
     os.remove(f"{work}/llama_f32/model.safetensors.index.json")
     train(f"{work}/llama_f32", f"{work}/none").expect(65, "has neither model.safetensors nor")
     shutil.copy(f"{work}/gpt2_gone/model.safetensors", f"{work}/llama_f32/model.safetensors")
@@ -234,6 +235,97 @@ def test_import(work):
         file.truncate(5000)
     train(f"{work}/llama_f32", f"{work}/none").expect(65, "model.safetensors: not a safetensors file")
     assert not os.path.exists(f"{work}/none"), "nothing was begun"
+
+
+FROM_TOML = "\n".join(TOML.split("\n")[4:])  # without the model's sizes
+FAMILY = (("gpt2", ()), ("llama", ("model.rope_scaling=llama3", "model.rope_factor=8", "model.rope_trained=32")),
+          ("mistral", ("model.head_size=10", "model.rope_theta=5e5")),
+          ("qwen2", ("model.head_size=12", "model.rope_scaling=linear", "model.rope_factor=2", "model.norm_eps=1e-6")))
+
+
+def test_from(work):
+    """model.from takes all sizes from a folder, and the weights that come back are those of the folder."""
+    with open(f"{work}/text", "wb") as file:
+        file.write(bytes(range(32, 127)) * 40)
+    with open(f"{work}/from.toml", "w") as file:
+        file.write(FROM_TOML)
+
+    def train(folder, to, *more, ranks=1):
+        return Run("-n", ranks, f"{work}/from.toml", f"model.from={folder}", f"checkpoint.dir={work}/{to}",
+                   f"log.dir={work}/{to}_run", *more)
+
+    for arch, keys in FAMILY:
+        made = make(f"{work}/{arch}", 3, arch, 2, 4, *keys)
+        Run("export", made, f"{work}/hf_{arch}").expect(0)
+        train(f"{work}/hf_{arch}", f"{arch}_back", "zero.stage=2", ranks=2).expect(0)
+        states = json.loads(Run("inspect", made, f"{work}/{arch}_back", "--json").expect(1).out)["states"]
+        masters = [s for s in states if s["state"] == "master"]
+        assert masters and not any(s["differing"] for s in masters), masters
+        Run("export", f"{work}/{arch}_back", f"{work}/again_{arch}").expect(0)
+        for name in ("config.json", "model.safetensors"):
+            with open(f"{work}/hf_{arch}/{name}", "rb") as one, open(f"{work}/again_{arch}/{name}", "rb") as two:
+                assert one.read() == two.read(), (arch, name)
+    train(f"{work}/hf_qwen2", "none", f"model.hidden={WIDTH}", "model.head_size=12").expect(0)
+    train(f"{work}/hf_qwen2", "other", "model.hidden=64", "model.arch=llama", "model.head_size=16").expect(
+        65, f"hidden_size: {WIDTH}, model.hidden = 64", 'model_type: "qwen2", model.arch = "llama"',
+        "head_dim: 12, model.head_size = 16", "leave the keys of [model] out")
+    train(f"{work}/hf_qwen2", "other", "model.preset=llama-tiny").expect(65, "both name a model")
+    train(f"{work}/nowhere", "other").expect(65, "nowhere/config.json: cannot be read")
+    with open(f"{work}/hf_llama/config.json", "w") as file:
+        file.write('{"model_type": "gemma2"}')
+    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral and qwen2')
+    with open(f"{work}/hf_llama/config.json", "w") as file:
+        file.write("[1, 2")
+    train(f"{work}/hf_llama", "other").expect(65, "not a JSON object")
+    assert not os.path.exists(f"{work}/other"), "nothing was begun"
+
+
+def test_saved_by_transformers(work):
+    """Folders of save_pretrained: the loss with which training begins, and folders that go back unchanged."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        print(f"not checked: no folders saved by transformers: {error}")
+        return
+    text = b"ab" * 2000
+    with open(f"{work}/text", "wb") as file:
+        file.write(text)
+    with open(f"{work}/from.toml", "w") as file:
+        file.write(FROM_TOML.replace("virtual_ranks = 2", "virtual_ranks = 1"))
+    sizes = dict(vocab_size=320, hidden_size=WIDTH, intermediate_size=88, num_hidden_layers=LAYERS, num_attention_heads=4,
+                 num_key_value_heads=2, max_position_embeddings=64)
+    llama3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                  original_max_position_embeddings=32)
+    for name, more in (("Llama", dict(rope_theta=5e5, rope_scaling=llama3)), ("Llama", dict(head_dim=20)),
+                       ("Mistral", dict(sliding_window=None, head_dim=10)),
+                       ("Qwen2", dict(rope_theta=1e6, tie_word_embeddings=True)), ("Qwen2", dict(rms_norm_eps=1e-5))):
+        torch.manual_seed(1)
+        theirs = getattr(transformers, name + "ForCausalLM")(
+            getattr(transformers, name + "Config")(**{**sizes, **more})).eval()
+        with torch.no_grad():
+            for parameter in theirs.parameters():  # biases and norms too: a wrong layout must show
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+        folder = f"{work}/{name}_{len(os.listdir(work))}"
+        theirs.save_pretrained(folder)
+        losses = []
+        for first in (0, 1):
+            tokens = torch.tensor([list(text[first:first + SEQ + 1])])
+            logits = theirs(tokens[:, :-1]).logits.double()[..., :256]  # the tokens of bytes
+            losses.append(torch.nn.functional.cross_entropy(logits[0], tokens[0, 1:]).item())
+        Run("-n", 1, f"{work}/from.toml", f"model.from={folder}", f"log.dir={folder}_run",
+            f"checkpoint.dir={folder}_steps").expect(0)
+        with open(f"{folder}_run/metrics.jsonl") as file:
+            ours = json.loads(file.readline())["loss"]
+        off = min(abs(ours / loss - 1) for loss in losses)
+        print(f"{name} {more}: loss {ours:.6f}: off by {off:.1e}")
+        assert off < 1e-4 and abs(losses[0] / losses[1] - 1) > 1e-3, losses
+        Run("export", f"{folder}_steps", f"{folder}_again", "--vocab", 320).expect(0)
+        again, info = transformers.AutoModelForCausalLM.from_pretrained(f"{folder}_again", output_loading_info=True)
+        assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+        assert type(again) is type(theirs)
+        ids = torch.tensor([list(text[:SEQ])])
+        assert torch.equal(again.eval()(ids).logits, theirs(ids).logits), "the folder that went back computes otherwise"
 
 
 def test_transformers(work):
@@ -273,7 +365,7 @@ def test_transformers(work):
 
 def main():
     for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_import,
-                 test_transformers):
+                 test_from, test_saved_by_transformers, test_transformers):
         with tempfile.TemporaryDirectory() as work:
             test(work)
         print(f"{test.__name__}: ok", flush=True)
