@@ -1,4 +1,5 @@
-// Model sizes: GPT-2 (vocabulary 50257, padded to 50304), Llama 3, small byte-level models.
+// Model sizes: GPT-2 (vocabulary 50257, padded to 50304), Llama, Mistral, Qwen 2.5, small
+// byte-level models.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
@@ -10,8 +11,10 @@ struct Preset {
   std::string_view name, arch;
   std::int64_t layers, hidden, heads, vocab;  // vocab 0: the tokenizer's
   std::int64_t kv_heads = 0, ffn = 0;         // 0: the architecture's default
-  double rope_theta = 0;
+  double rope_theta = 0;                      // 0: the default
   bool tied = true;
+  double norm_eps = 1e-5;
+  double llama3_factor = 0;  // of Llama 3.1's scaling; 0: none
 };
 
 constexpr Preset kPresets[] = {
@@ -21,10 +24,31 @@ constexpr Preset kPresets[] = {
     {"gpt2-1558m", "gpt2", 48, 1600, 25, 50304},
     {"gpt-10m", "gpt2", 6, 384, 6, 0},
     {"gpt-tiny", "gpt2", 2, 64, 2, 0},
+    {"llama-7b", "llama", 32, 4096, 32, 32000, 32, 11008, 1e4, false, 1e-6},
+    {"llama-13b", "llama", 40, 5120, 40, 32000, 40, 13824, 1e4, false, 1e-6},
+    {"llama-30b", "llama", 60, 6656, 52, 32000, 52, 17920, 1e4, false, 1e-6},
+    {"llama-65b", "llama", 80, 8192, 64, 32000, 64, 22016, 1e4, false, 1e-6},
+    {"llama2-7b", "llama", 32, 4096, 32, 32000, 32, 11008, 1e4, false},
+    {"llama2-13b", "llama", 40, 5120, 40, 32000, 40, 13824, 1e4, false},
+    {"llama2-70b", "llama", 80, 8192, 64, 32000, 8, 28672, 1e4, false},
     {"llama3-8b", "llama", 32, 4096, 32, 128256, 8, 14336, 5e5, false},
-    {"llama3.2-1b", "llama", 16, 2048, 32, 128256, 8, 8192, 5e5, true},
+    {"llama3-70b", "llama", 80, 8192, 64, 128256, 8, 28672, 5e5, false},
+    {"llama3.1-8b", "llama", 32, 4096, 32, 128256, 8, 14336, 5e5, false, 1e-5, 8},
+    {"llama3.1-70b", "llama", 80, 8192, 64, 128256, 8, 28672, 5e5, false, 1e-5, 8},
+    {"llama3.1-405b", "llama", 126, 16384, 128, 128256, 8, 53248, 5e5, false, 1e-5, 8},
+    {"llama3.2-1b", "llama", 16, 2048, 32, 128256, 8, 8192, 5e5, true, 1e-5, 32},
+    {"llama3.2-3b", "llama", 28, 3072, 24, 128256, 8, 8192, 5e5, true, 1e-5, 32},
+    {"llama3.3-70b", "llama", 80, 8192, 64, 128256, 8, 28672, 5e5, false, 1e-5, 8},
     {"llama-10m", "llama", 6, 384, 6, 0, 2, 1152, 1e4, false},
     {"llama-tiny", "llama", 2, 64, 4, 0, 2, 192, 1e4, false},
+    {"mistral-7b", "mistral", 32, 4096, 32, 32768, 8, 14336, 1e6, false},
+    {"qwen2.5-0.5b", "qwen2", 24, 896, 14, 151936, 2, 4864, 1e6, true, 1e-6},
+    {"qwen2.5-1.5b", "qwen2", 28, 1536, 12, 151936, 2, 8960, 1e6, true, 1e-6},
+    {"qwen2.5-3b", "qwen2", 36, 2048, 16, 151936, 2, 11008, 1e6, true, 1e-6},
+    {"qwen2.5-7b", "qwen2", 28, 3584, 28, 152064, 4, 18944, 1e6, false, 1e-6},
+    {"qwen2.5-14b", "qwen2", 48, 5120, 40, 152064, 8, 13824, 1e6, false},
+    {"qwen2.5-32b", "qwen2", 64, 5120, 40, 152064, 8, 27648, 1e6, false},
+    {"qwen2.5-72b", "qwen2", 80, 8192, 64, 152064, 8, 29568, 1e6, false},
 };
 
 void fill(std::int64_t& field, std::int64_t value) {
@@ -63,6 +87,11 @@ void apply_preset(ModelConfig& model, const GivenKeys& given) {
   if (model.hidden == preset.hidden) fill(model.ffn, preset.ffn);
   fill(model.vocab, preset.vocab);
   if (!is_given("model.rope_theta") && preset.rope_theta != 0) model.rope_theta = preset.rope_theta;
+  if (!is_given("model.norm_eps")) model.norm_eps = preset.norm_eps;
+  if (!is_given("model.rope_scaling") && preset.llama3_factor != 0) {
+    model.rope_scaling = RopeScaling::llama3;
+    if (!is_given("model.rope_factor")) model.rope_factor = preset.llama3_factor;
+  }
   if (!is_given("model.tied")) model.tied = preset.tied;
 }
 

@@ -2,6 +2,7 @@
 // 5 reads too.
 #include "engine/exchange/hf_config_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/config/llama_family.h"
@@ -51,6 +52,10 @@ ordered_json scaling_json(const ModelConfig& model) {
 
 ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions) {
   const LlamaFamily& family = *llama_family(model.arch);
+  if (model.rope_scaling == RopeScaling::llama3) {  // it is for sequences longer than rope_trained
+    const double reach = static_cast<double>(model.rope_trained) * model.rope_factor;
+    positions = std::max(positions, static_cast<std::int64_t>(reach));
+  }
   ordered_json json = {{"architectures", {family.hf_class}},
                        {"model_type", family.arch},
                        {"attention_dropout", model.dropout},

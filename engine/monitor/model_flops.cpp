@@ -14,7 +14,7 @@ struct Sizes {
 
 Sizes sizes_of(const ModelConfig& model) {
   const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
-  const std::int64_t head = model.heads == 0 ? 0 : model.elements_of_head();
+  const std::int64_t head = model.elements_of_head();
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   return {.layers = number(model.layers),
           .hidden = number(model.hidden),

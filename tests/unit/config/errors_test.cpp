@@ -68,6 +68,14 @@ TEST_CASE("keys of another architecture, and heads that do not fit, are refused"
             "model.preset = \"llama-tiny\" is a llama, not a gpt2"));
   CHECK(has(error_with({"model.preset=llama-tiny", "model.hidden=12"}),
             "a head has 3 elements, but rotary positions need an even number"));
+  CHECK(
+      has(error_with({"model.head_size=8"}), "model.head_size does not apply to arch = \"gpt2\""));
+  CHECK(has(error_with({"model.rope_scaling=linear"}),
+            "model.rope_scaling does not apply to arch = \"gpt2\""));
+  CHECK(has(error_with({"model.preset=llama-tiny", "model.rope_factor=8"}),
+            "model.rope_factor needs model.rope_scaling"));
+  CHECK(has(error_with({"model.preset=llama3.1-8b", "model.rope_low=4"}),
+            "model.rope_high = 4 is not above model.rope_low = 4"));
 }
 
 TEST_CASE("invalid TOML is shown with its place") {
