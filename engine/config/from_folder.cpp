@@ -23,8 +23,8 @@ std::vector<std::string> problems_of(const HfConfig& theirs, const TrainConfig& 
                                      const GivenKeys& given) {
   std::vector<std::string> problems = theirs.refused;
   if (given.places.contains("model.arch") && config.model.arch != theirs.arch)
-    problems.push_back(
-        fmt::format("model_type: \"{}\", model.arch = \"{}\"", theirs.arch, config.model.arch));
+    problems.push_back(fmt::format("model_type: {}, model.arch = \"{}\"",
+                                   to_toml(ConfigValue{theirs.arch}), config.model.arch));
   for (const HfConfig::Field& field : theirs.fields) {
     const ConfigValue ours = find_key(field.key)->get(config);
     if (given.places.contains(field.key) && !is_same_value(field.value, ours))
@@ -54,8 +54,9 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
                       fmt::format("{} does not fit:\n  {}", path, fmt::join(problems, "\n  ")),
                       "leave the keys of [model] out that it sets, or name another folder");
   const auto fill = [&](std::string_view key, const ConfigValue& value) {
+    const Key& known = *find_key(key);
     if (!given.places.try_emplace(std::string(key), from).second) return;
-    find_key(key)->set(config, value);
+    known.set(config, check_value(known, {.key = std::string(key), .value = value, .place = from}));
   };
   fill("model.arch", {theirs.arch});
   fill("model.vocab", {theirs.vocab});

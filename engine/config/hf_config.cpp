@@ -15,6 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Formats a value for messages: ASCII, cut where it is long.
+std::string shown(const Json& value) {
+  constexpr std::size_t kMost = 100;
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
 /// Reads one object of the file. `prefix`: of its names in messages.
 class Reader {
  public:
@@ -30,7 +37,12 @@ class Reader {
   [[nodiscard]] bool has(const char* name) const { return json_.contains(name); }
 
   std::int64_t integer(const char* name, std::string_view key, std::int64_t absent) {
-    const std::int64_t value = get(name, absent, &Json::is_number_integer, "a whole number");
+    constexpr std::int64_t kMost = 1 << 30;  // products of two fit into 64 bits
+    std::int64_t value = get(name, absent, &Json::is_number_integer, "a whole number");
+    if (value < 0 || value > kMost) {
+      refuse(name, shown(*find(name)), fmt::format("expected 0 to {}", kMost));
+      value = absent;
+    }
     if (!key.empty()) add(name, key, {value}, absent);
     return value;
   }
@@ -46,13 +58,13 @@ class Reader {
   }
   /// Refuses all values but one.
   void require(const char* name, bool wanted, std::string_view why) {
-    if (flag(name, "", wanted) != wanted) refuse(name, find(name)->dump(), why);
+    if (flag(name, "", wanted) != wanted) refuse(name, shown(*find(name)), why);
   }
   void one_of(const char* name, const std::vector<std::string>& words) {
     const Json* const found = find(name);
     const auto is_it = [&](const std::string& word) { return *found == word; };
     if (found == nullptr || std::ranges::any_of(words, is_it)) return;
-    refuse(name, found->dump(), fmt::format("only {} is supported", words.front()));
+    refuse(name, shown(*found), fmt::format("only {} is supported", words.front()));
   }
   void refuse(const char* name, std::string_view value, std::string_view why) {
     out_.refused.push_back(fmt::format("{}{}: {}; {}", prefix_, name, value, why));
@@ -61,7 +73,7 @@ class Reader {
     const Json* const found = find(name);
     out_.fields.push_back(
         {fmt::format("{}{}: {}", prefix_, name,
-                     found != nullptr ? found->dump() : absent.dump() + " (not given)"),
+                     found != nullptr ? shown(*found) : shown(absent) + " (not given)"),
          key, std::move(value)});
   }
   [[nodiscard]] HfConfig& out() { return out_; }
@@ -74,7 +86,7 @@ class Reader {
     const Json* const found = find(name);
     if (found == nullptr) return absent;
     if ((found->*is_right)()) return found->get<T>();
-    refuse(name, found->dump(), fmt::format("expected {}", kind));
+    refuse(name, shown(*found), fmt::format("expected {}", kind));
     return absent;
   }
 
@@ -108,7 +120,7 @@ void read_scaling(Reader& r) {
     r.add(name, kKey, {type.get<std::string>()}, type);
     r.number("factor", "model.rope_factor", 1);
   } else {
-    r.refuse(name, type.dump(), "only default, linear and llama3 are supported");
+    r.refuse(name, shown(type), "only default, linear and llama3 are supported");
   }
   if (type != "llama3") return;
   r.number("low_freq_factor", "model.rope_low", 1);
@@ -123,11 +135,11 @@ void read_rope(Reader& r) {
   const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
   const Json* const found = r.find(name);
   if (found != nullptr && !found->is_object())
-    return r.refuse(name, found->dump(), "not an object");
+    return r.refuse(name, shown(*found), "not an object");
   if (found != nullptr)
     for (const auto& [key, value] : found->items())
       if (value.is_object() || (key == "partial_rotary_factor" && value != 1.0))
-        r.refuse(name, found->dump(), fmt::format("{} is not supported", key));
+        r.refuse(name, shown(*found), fmt::format("{} is not supported", shown(key)));
   const Json none = Json::object();
   const std::string prefix = fmt::format("{}.", name);
   Reader inner(found != nullptr ? *found : none, r.out(), prefix);
@@ -135,7 +147,7 @@ void read_rope(Reader& r) {
     r.number("rope_theta", "model.rope_theta", 10000);
   } else if (const double theta = inner.number("rope_theta", "model.rope_theta", 10000);
              r.number("rope_theta", "", theta) != theta) {
-    r.refuse("rope_theta", r.find("rope_theta")->dump(), "rope_parameters has another value");
+    r.refuse("rope_theta", shown(*r.find("rope_theta")), "rope_parameters has another value");
   }
   if (found == nullptr) {
     r.add(name, "model.rope_scaling", {std::string("none")}, nullptr);
@@ -193,7 +205,7 @@ HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64
     read_gpt2(reader);
   } else {
     config.refused = {fmt::format(
-        "model_type: \"{}\"; only gpt2, llama, mistral and qwen2 are supported", config.arch)};
+        "model_type: {}; only gpt2, llama, mistral and qwen2 are supported", shown(config.arch))};
   }
   return config;
 }
@@ -209,7 +221,7 @@ std::vector<std::string> hf_config_mismatches(std::string_view text, const Model
                                               std::int64_t positions) {
   const HfConfig theirs = read_hf_config(text, model.arch, positions);
   if (theirs.arch != model.arch)
-    return {fmt::format("model_type: \"{}\", model.arch = \"{}\"", theirs.arch, model.arch)};
+    return {fmt::format("model_type: {}, model.arch = \"{}\"", shown(theirs.arch), model.arch)};
   TrainConfig config;
   config.model = model;
   std::vector<std::string> lines;

@@ -17,7 +17,7 @@ constexpr const char* kGood =
     "[train]\nsteps = 3\n";
 
 void check_config(const TrainConfig& config) {
-  DS_ASSERT(config.model.hidden % config.model.heads == 0);
+  DS_ASSERT(config.model.head_size > 0 || config.model.hidden % config.model.heads == 0);
   DS_ASSERT(config.batch.micro * config.batch.accum * config.determinism.virtual_ranks ==
             config.batch.global);
   DS_ASSERT(config.train.steps >= 1 && config.schedule.warmup <= config.schedule.total);

@@ -108,7 +108,7 @@ TEST_CASE("angles of rotary positions, where transformers 4 and 5 write them") {
             "rope_parameters.rope_theta: 10000.0 (not given), model.rope_theta = 500000.0"},
         Row{R"({"full_attention": {"rope_theta": 500000.0}, "rope_theta": 500000.0})",
             R"(rope_parameters: {"full_attention":{"rope_theta":500000.0},"rope_theta":500000.0}; )"
-            "full_attention is not supported"},
+            R"("full_attention" is not supported)"},
         Row{R"({"rope_theta": 500000.0, "rope_type": "yarn"})",
             R"(rope_parameters.rope_type: "yarn"; only default, linear and llama3 are supported)"},
         Row{R"({"rope_theta": 500000.0, "rope_type": "linear", "factor": "two"})",
