@@ -56,7 +56,7 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   const auto fill = [&](std::string_view key, const ConfigValue& value) {
     const Key& known = *find_key(key);
     if (!given.places.try_emplace(std::string(key), from).second) return;
-    known.set(config, check_value(known, {.key = std::string(key), .value = value, .place = from}));
+    known.set(config, check_value(known, Entry{std::string(key), value, from, ""}));
   };
   fill("model.arch", {theirs.arch});
   fill("model.vocab", {theirs.vocab});

@@ -37,7 +37,7 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   bool tied = true;  // output head = embedding; resolved: by architecture and preset
   [[nodiscard]] std::int64_t elements_of_head() const {
-    return head_size != 0 ? head_size : hidden / heads;
+    return head_size != 0 || heads == 0 ? head_size : hidden / heads;
   }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

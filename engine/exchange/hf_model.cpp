@@ -13,6 +13,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "engine/config/hf_config.h"
 #include "engine/config/llama_family.h"
 #include "engine/tensor/bf16.h"
@@ -32,7 +33,7 @@ Error refuse(const std::string& place, const std::string& what, std::string hint
 
 Error list_of(const std::string& folder, std::string what, const std::vector<std::string>& lines,
               std::string hint) {
-  for (std::size_t i = 0; i < std::min(lines.size(), kListed); ++i) what += "\n  " + lines[i];
+  for (std::size_t i = 0; i < std::min(lines.size(), kListed); ++i) what += "\n  " + printable_text(lines[i], 500);
   if (lines.size() > kListed) what += fmt::format("\n  and {} more", lines.size() - kListed);
   return refuse(folder, what, std::move(hint));
 }

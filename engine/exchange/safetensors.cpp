@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 
 namespace ds {
 namespace {
@@ -26,7 +27,8 @@ std::string_view word_of(DType dtype) {
 }
 
 Error refuse(const std::string& what) {
-  return {ErrorKind::config, "not a safetensors file: " + what, "save the model again"};
+  return {ErrorKind::config, "not a safetensors file: " + printable_text(what, 500),
+          "save the model again"};
 }
 
 /// Returns the number of elements; nothing for an invalid shape.

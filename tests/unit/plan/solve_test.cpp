@@ -202,6 +202,7 @@ TEST_CASE("choices: their difference, and the stage's default order") {
   TrainConfig huge;
   huge.model.layers = 256;
   huge.model.hidden = 32768;
+  huge.model.heads = huge.model.kv_heads = 256;
   for (const Choice& choice : choices_for(huge, 8)) CHECK(choice.optimizer == OffloadDevice::none);
   CHECK(choices_for(huge, 4096).size() > choices_for(huge, 8).size());
   TrainConfig halves;
