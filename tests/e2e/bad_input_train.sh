@@ -89,7 +89,7 @@ expect 65 "override 2: unknown key \"train.stesp\"; did you mean \"train.steps\"
 expect 65 "override 1: model.arch = \"bert\" is not implemented yet
   model.arch=bert
              ^
-  hint: supported: \"gpt2\", \"llama\"" good.toml model.arch=bert
+  hint: supported: \"gpt2\", \"llama\", \"mistral\", \"qwen2\"" good.toml model.arch=bert
 
 # Errors about data.
 expect 65 "data.train: $PWD/none*.txt matches no file
