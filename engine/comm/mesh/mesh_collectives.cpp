@@ -17,6 +17,31 @@ using namespace std::chrono_literals;
 
 double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
+// Divides the time for a meeting. After each part the rank says whom it waits for; parts double, so
+// that a large world says little.
+class Patience {
+ public:
+  explicit Patience(Deadline whole) : whole_(whole) {}
+  [[nodiscard]] Deadline next_part() {
+    part_ *= 2;
+    return Deadline(std::min(whole_.at(), Clock::now() + part_));
+  }
+  [[nodiscard]] bool is_over() const { return whole_.passed(); }
+  void say(int rank, const std::string& for_whom) const {
+    fmt::print(stderr, "rank {} has waited {:.3g} s for {}\n", rank,
+               seconds(Clock::now() - begun_), for_whom);
+  }
+
+ private:
+  Deadline whole_;
+  Clock::time_point begun_ = Clock::now();
+  Clock::duration part_ = 2500ms;
+};
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+}
+
 }  // namespace
 
 std::unique_ptr<Group> make_single_group(const GroupSpec& spec) {
@@ -39,9 +64,8 @@ struct MeshCollectives::Mesh {
   }
   [[nodiscard]] Error without(const std::vector<int>& ranks) const {
     return {ErrorKind::comm,
-            fmt::format("rank {} (of group {}): rendezvous: no answer from {} {} after {:.3g} s",
-                        rank_of(own), spec.name, ranks.size() == 1 ? "rank" : "ranks",
-                        fmt::join(ranks, ", "), seconds(Clock::now() - begun))};
+            fmt::format("rank {} (of group {}): rendezvous: no answer from {} after {:.3g} s",
+                        rank_of(own), spec.name, ranks_text(ranks), seconds(Clock::now() - begun))};
   }
 };
 
@@ -73,25 +97,31 @@ void MeshCollectives::start_rank_0() {
 // Binds this rank's listening socket only to the address by which it reached rank 0: peers can
 // reach it there, and nobody else needs to.
 void MeshCollectives::join_rank_0() {
-  const Deadline deadline = Deadline::after(rendezvous_.timeout);
   const Endpoint master{rendezvous_.master_addr, rendezvous_.master_port};
-  try {
-    coordinator_ = std::make_shared<CoordinatorClient>(master, membership_, deadline);
-  } catch (const Error& error) {
-    // Only this rank knows that it was refused. A config error would let one rank report it for
-    // all.
-    if (error.kind() == ErrorKind::config) {
-      throw Error(ErrorKind::comm, fmt::format("rank {}: {}", rank(), error.what()), error.hint());
+  Patience patience(Deadline::after(rendezvous_.timeout));
+  while (!coordinator_) {
+    try {
+      coordinator_ =
+          std::make_shared<CoordinatorClient>(master, membership_, patience.next_part());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::comm || patience.is_over()) throw without_rank_0(error);
+      patience.say(rank(), fmt::format("rank 0: {}", error.what()));
     }
-    if (error.kind() != ErrorKind::comm) throw;
-    throw Error(ErrorKind::comm,
-                fmt::format("rank {}: rank 0 did not answer within {:.3g} s: {}", rank(),
-                            seconds(rendezvous_.timeout), error.what()),
-                "check that rank 0 is running and that MASTER_ADDR is an address of its node that "
-                "this node can reach");
   }
   const Endpoint own = coordinator_->own_endpoint();
   acceptor_ = std::make_unique<Acceptor>(listen_on({own.address, 0}), membership_);
+}
+
+Error MeshCollectives::without_rank_0(const Error& error) const {
+  // Only this rank knows that it was refused. A config error would let one rank report it for all.
+  if (error.kind() == ErrorKind::config)
+    return {ErrorKind::comm, fmt::format("rank {}: {}", rank(), error.what()), error.hint()};
+  if (error.kind() != ErrorKind::comm) return error;
+  return {ErrorKind::comm,
+          fmt::format("rank {}: rank 0 did not answer within {:.3g} s: {}", rank(),
+                      seconds(rendezvous_.timeout), error.what()),
+          "check that rank 0 is running and that MASTER_ADDR is an address of its node that this "
+          "node can reach"};
 }
 
 std::string MeshCollectives::unique_name(const std::string& name) {
@@ -136,10 +166,13 @@ std::unique_ptr<CallWatch> MeshCollectives::watch_calls(const GroupSpec& spec, W
 
 std::vector<std::string> MeshCollectives::meet(const Mesh& mesh, const std::string& name,
                                                std::string_view card) {
-  CoordinatorClient::Meeting meeting =
-      coordinator_->meet(name, mesh.spec, mesh.own, card, mesh.deadline);
-  if (!meeting.absent.empty()) throw mesh.without(meeting.absent);
-  return std::move(meeting.cards);
+  for (Patience patience(mesh.deadline);;) {
+    CoordinatorClient::Meeting meeting =
+        coordinator_->meet(name, mesh.spec, mesh.own, card, patience.next_part());
+    if (meeting.absent.empty()) return std::move(meeting.cards);
+    if (patience.is_over()) throw mesh.without(meeting.absent);
+    if (rank() == 0) patience.say(rank(), ranks_text(meeting.absent));
+  }
 }
 
 // Each member dials those before it. A link that breaks before its dialer knows of it is dialed

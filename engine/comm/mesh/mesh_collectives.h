@@ -39,6 +39,7 @@ class MeshCollectives final : public Collectives {
   struct Mesh;  // one group while it is being made
   void start_rank_0();
   void join_rank_0();
+  [[nodiscard]] Error without_rank_0(const Error& error) const;
   [[nodiscard]] std::string unique_name(const std::string& name);
   [[nodiscard]] std::vector<std::string> meet(const Mesh& mesh, const std::string& name,
                                               std::string_view card);
