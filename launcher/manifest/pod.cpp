@@ -101,6 +101,29 @@ void add_container_security(const ManifestRequest& request, Yaml::Map& container
                                                  {"capabilities", {{"drop", List{"ALL"}}}}});
 }
 
+Yaml::Map restart_policies() {
+  const Yaml codes = {{"operator", "In"}, {"values", List{64, 65, 93}}};
+  const Yaml ended = {{"operator", "In"}, {"values", List{143}}};
+  const Yaml taken = {{"type", "DisruptionTarget"}, {"status", "True"}};
+  const Yaml rules = List{Yaml{{"action", "FailJob"}, {"onExitCodes", codes}},
+                          Yaml{{"action", "Ignore"}, {"onExitCodes", ended}},
+                          Yaml{{"action", "Ignore"}, {"onPodConditions", List{taken}}}};
+  // Each index has its own back-off: one for the whole Job counts every pod of an epoch that ended,
+  // and waits 10 min after one epoch of 8 pods.
+  return {{"completionMode", "Indexed"},
+          {"backoffLimitPerIndex", 20},
+          {"maxFailedIndexes", 0},
+          {"podReplacementPolicy", "Failed"},
+          {"podFailurePolicy", {{"rules", rules}}}};
+}
+
+Yaml set_failure_policy() {
+  const Yaml fatal = {{"name", "fatal"},
+                      {"action", "FailJobSet"},
+                      {"onJobFailureReasons", List{"PodFailurePolicy"}}};
+  return {{"maxRestarts", 10}, {"restartStrategy", "Recreate"}, {"rules", List{fatal}}};
+}
+
 int grace_seconds(const ManifestRequest& request) {
   return std::max(request.leave_seconds - kEndMargin, (request.leave_seconds + 1) / 2);
 }

@@ -29,6 +29,15 @@ std::string token_secret(const ManifestRequest& request);
 void add_pod_security(const ManifestRequest& request, Yaml::Map& pod);
 void add_container_security(const ManifestRequest& request, Yaml::Map& container);
 
+/// restartPolicy of pods whose Job looks at their exit codes.
+inline constexpr std::pair<const char*, const char*> kNeverRestart = {"restartPolicy", "Never"};
+/// Returns the policies of an Indexed Job, whose pods have kNeverRestart. They fail the Job on exit
+/// codes that no restart can cure, and do not count pods that Kubernetes removed, nor those that
+/// ended with them (143: all pods of a job end together when one of them gets TERM).
+Yaml::Map restart_policies();
+/// Returns the failurePolicy of a JobSet that ends with such a Job.
+Yaml set_failure_policy();
+
 /// Returns `train.toml key=value ...` or `-- CMD ...` for a container's command.
 std::vector<std::string> job_words(const ManifestRequest& request);
 /// Returns `dslaunch ...`, for a launcher whose operator names the hosts.

@@ -159,12 +159,8 @@ def until_root_ends(seconds):
     return run
 
 
-def retries(kind):
-    return not kind.ends or kind.name in SSH
-
-
 def until_failed(job):
-    if not retries(job.kind):
+    if job.kind.ends:
         job.wait_end(60)
     else:
         until_root_ends(60)(job)
@@ -224,6 +220,7 @@ CASES = {case.name: case for case in [
     Case("oom", until_root_ends(60), Expect("goes on|failed.*", 137, "memory"), ALL, ["--memory", "64Mi", "--max-restarts", "0"],
          ["--", "sh", "-c", "exec tail /dev/zero"]),
     Case("config-error", until_failed, Expect("failed: .*", 65, "train.steps"), what=[*SHORT, "train.steps=banana"]),
+    Case("wrong-option", until_failed, Expect("failed: .*", 64, "no-such-option"), options=["--with=--no-such-option"], what=SHORT),
     Case("start-error", until_failed, Expect("failed: .*", None, "run folder"), what=[*SHORT, "log.dir=/proc/nope"]),
     Case("quota", quota, Expect("complete"), what=SHORT, own_space=True),
 ]}
@@ -232,7 +229,7 @@ SHORT_FORM = [("indexed", "train"), ("indexed", "kill-rank"), ("indexed", "delet
 
 
 def expectation(kind, case):
-    """Where nothing ends after a failure: pods of a service start again, and so do launchers of operators for some minutes."""
-    if case.expect.end.startswith("failed:") and retries(kind) and case.name != "deadline":
+    """Nothing ends the pods of a service: they start again after a failure."""
+    if case.expect.end.startswith("failed:") and not kind.ends:
         return replace(case.expect, end="goes on")
     return case.expect

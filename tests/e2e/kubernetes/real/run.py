@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the cases on the cluster that run.sh found, and writes the table of results."""
 import argparse
+import os
 import sys
 import time
 import traceback
@@ -11,7 +12,7 @@ from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
 from cluster import SPACE, CaseFailed, Cluster, namespace
 from job import RUN, Job, stamp
 from judge import Seen, complaints
-from kinds import KINDS, TORCH_RUNTIME
+from kinds import KINDS
 from page import run_page
 from report import Result, print_result, summary, table
 from validate import validate
@@ -137,8 +138,6 @@ def open_kinds(cluster, kinds):
             print(f"skipped: {kind.name}: {reason}", flush=True)
         else:
             found.append(kind)
-    if any(kind.name == "trainjob-torch" for kind in found):
-        cluster.apply(TORCH_RUNTIME)
     return found
 
 
@@ -171,6 +170,8 @@ def main():
     args = options()
     cluster = Cluster()
     cluster.logs = args.logs
+    if args.logs:
+        os.makedirs(args.logs, exist_ok=True)
     try:
         results = run_all(cluster, args)
         text = table(cluster.versions(), results)
