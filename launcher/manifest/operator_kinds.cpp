@@ -54,7 +54,8 @@ Yaml ssh_pod(const ManifestRequest& request, const std::string& container_name,
 
 /// Returns the Job of a runtime whose pods run `container`, named `node`: Trainer mounts keys and
 /// hostfile only there. `ends`: it runs the command of a TrainJob, and ends with it.
-Yaml runtime_job(const ManifestRequest& request, Yaml::Map container, bool ends) {
+Yaml runtime_job(ManifestRequest request, Yaml::Map container, bool ends) {
+  request.read_only = false;  // of one job, not of the runtime
   container.emplace(container.begin(), "name", "node");
   container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
   add_container_security(request, container);

@@ -106,6 +106,10 @@ class Checker:
         self.need(of_container.get("allowPrivilegeEscalation") is False, "privileges can be gained")
         self.need(of_container.get("capabilities") == {"drop": ["ALL"]}, "capabilities are kept")
 
+        if of_container.get("readOnlyRootFilesystem"):
+            paths = {m["mountPath"] for m in container.get("volumeMounts", [])}
+            self.need({"/tmp", "/home/mpiuser/runs"} <= paths, "nowhere to write")
+
     def agent(self, pod, container, env):
         self.need("--join" in container["command"], "an agent that does not join")
         for name in ("POD_IP", "POD_UID", "POD_NAMESPACE", "DSLAUNCH_TOKEN"):

@@ -192,6 +192,19 @@ def bad_words_are_refused():
     assert run.returncode == 64 and "manifest" in run.stderr, run.stderr
 
 
+def read_only_images_have_places_to_write():
+    for kind in KINDS:
+        root = ["--run-as-root"] if kind == "etjob" else []
+        text = manifest("--kind", kind, *root, "--image", "i", "--claim", "c:/c", "--read-only", "--", "a").stdout.decode()
+        problems = rules.problems_of(text)
+        assert not problems, problems
+        for doc in rules.load(text):
+            of_runtime = doc["kind"] == "ClusterTrainingRuntime"
+            for pod in rules.pods(doc):
+                for container in pod["containers"]:
+                    assert ("readOnlyRootFilesystem" in container["securityContext"]) != of_runtime, (kind, container)
+
+
 def a_new_token_is_random_and_whole():
     tokens = set()
     for _ in range(3):
@@ -211,6 +224,7 @@ def main():
         any_word_survives(folder, trials)
         print(f"{trials} manifests of random words read back the same")
         bad_words_are_refused()
+        read_only_images_have_places_to_write()
         a_new_token_is_random_and_whole()
     print("OK")
 

@@ -187,8 +187,10 @@ class Case:
     edit: Callable = lambda text: text  # of the manifest
     own_space: bool = False
     steps: int = STEPS
+    every: int = 5  # steps between two checkpoints
 
 
+RARE = 1000  # steps: only TERM saves a checkpoint
 SAVED = Expect("complete", 0, resumed=True)
 
 
@@ -199,16 +201,16 @@ def deadline_of(text):
 
 CASES = {case.name: case for case in [
     Case("train", train, Expect("complete")),
-    Case("delete", at_step(delete), SAVED),
-    Case("delete-root", at_step(delete_root), SAVED),
+    Case("delete", at_step(delete), SAVED, every=RARE),
+    Case("delete-root", at_step(delete_root), SAVED, every=RARE),
     Case("force-delete", at_step(force_delete), SAVED),
-    Case("evict", at_step(evict), SAVED),
+    Case("evict", at_step(evict), SAVED, every=RARE),
     Case("kill-rank", at_step(kill_rank), SAVED),
     Case("kill-agent", at_step(kill_agent), SAVED),
     Case("kill-root", at_step(kill_root), SAVED),
     Case("kill-pause", at_step(kill_pause), SAVED, steps=120),  # the kubelet needs some seconds to see it
-    Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws")),
-    Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch")),
+    Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws"), every=RARE),
+    Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch"), every=RARE),
     Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), AGENTS, ["--with=--wait=40s"]),
     Case("missing-secret", missing_secret, Expect("complete"), TOKEN, secret=False),
     # The launcher of a TrainJob is created only when the other pods are ready.
