@@ -201,6 +201,7 @@ def deadline_of(text):
 
 CASES = {case.name: case for case in [
     Case("train", train, Expect("complete")),
+    Case("read-only", train, Expect("complete"), options=["--read-only"], what=SHORT),
     Case("delete", at_step(delete), SAVED, every=RARE),
     Case("delete-root", at_step(delete_root), SAVED, every=RARE),
     Case("force-delete", at_step(force_delete), SAVED),
