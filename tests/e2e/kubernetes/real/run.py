@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from kinds import KINDS
 from page import run_page
 from report import Result, print_result, summary, table
 from validate import validate
+
+OPERATORS = threading.Lock()
 
 
 def options():
@@ -70,6 +73,9 @@ def run_case(cluster, kind, case, corefile, number):
 
 
 def begin_case(cluster, job, case):
+    with OPERATORS:  # one may have ended since the last case
+        if reason := available(cluster, job.kind):
+            raise CaseFailed(reason)
     if case.own_space:
         cluster.apply(namespace(job.space, "restricted"), {
             "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": job.space},
