@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
-from cluster import SPACE, CaseFailed, Cluster, namespace
+from cluster import SPACE, CaseFailed, Cluster, namespace, wait_for
 from job import RUN, Job, stamp
 from judge import Seen, complaints
 from kinds import KINDS
@@ -119,6 +119,11 @@ def is_alive(cluster, kind):
     return lease is not None and time.time() - stamp(lease["spec"]["renewTime"]) < 60
 
 
+def is_established(cluster, resource):
+    conditions = (cluster.get("crd", resource) or {}).get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
 def available(cluster, kind):
     """Returns why a kind cannot run on this cluster; empty: it can."""
     if not kind.controller:
@@ -129,7 +134,7 @@ def available(cluster, kind):
         return f"the cluster does not have {kind.resource}"
     for _ in range(2):  # the first process may end because the API server does not serve its new types yet
         cluster.call([cluster.tool, "operator", kind.operator], seconds=120, check=False)
-        cluster.kc("wait", "--for=condition=established", "crd/" + kind.resource, "--timeout=30s")
+        wait_for(f"{kind.resource} is established", 30, lambda: is_established(cluster, kind.resource))
     return ""
 
 
