@@ -135,21 +135,10 @@ int run_joined(const Options& options) {
   }
 }
 
-/// Parses the command line; writes an error to the pod's termination log as well.
-Options read_words(int argc, char** argv) {
-  try {
-    return parse_agent_args(argc, argv);
-  } catch (const Error& error) {
-    TerminationLog log(std::nullopt);
-    leave_report(log, error_report(error));
-    throw;
-  }
-}
-
 int run_agent(int argc, char** argv) {
   if (argc == 1) return run_guard(STDIN_FILENO, STDOUT_FILENO);
   if (argc == 2 && argv[1] == std::string_view("--join=stdin")) return run_step_agent();
-  const Options options = read_words(argc, argv);
+  const Options options = read_words([&] { return parse_agent_args(argc, argv); });
   blank_values(argc, argv);
   if (options.action != Options::Action::run) return print(command_help(kAgentCommand));
   if (const auto code = go_on_below_first_process(hide_join_token)) return *code;

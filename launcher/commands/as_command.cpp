@@ -11,6 +11,7 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/pods/entrypoint.h"
 #include "launcher/disguise/disguise.h"
 
 namespace ds::launcher {
@@ -43,7 +44,8 @@ int run_as_launcher(const Disguise& disguise, int argc, char** argv, bool print_
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h"))
     return print(disguise_help(disguise));
   if (!words.empty() && (words[0] == "--version" || words[0] == "-V")) return print(version_text());
-  const Disguised meant = disguise.translate(words, surroundings());
+  const Disguised meant =
+      read_words([&] { return disguise.translate(words, surroundings()); });
   for (const SecretPlace& place : meant.secrets) blank_value(argv[place.word + 1] + place.offset);
   for (const std::string& note : meant.notes)
     std::fputs(fmt::format("dslaunch: as {}: {}\n", disguise.name, note).c_str(), stderr);

@@ -80,6 +80,10 @@ constexpr Def kPods[] = {
       "Run the pods as root (default: as uid 1000 and without privileges, as\n"
       "the level `restricted` of Pod Security wants)"},
      set_flag<&ManifestRequest::as_root>},
+    {{"--read-only", "",
+      "Make the pods' image read-only (readOnlyRootFilesystem): they write to\n"
+      "claims, and to /tmp and /home/mpiuser/runs, which end with the pod"},
+     set_flag<&ManifestRequest::read_only>},
     {{"--gang", "WHO[=NAME]",
       "Schedule all pods at once: kueue=QUEUE, volcano[=SCHEDULER],\n"
       "coscheduling[=SCHEDULER]"},

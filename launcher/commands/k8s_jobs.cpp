@@ -75,9 +75,14 @@ class ClusterJob {
       if (!seen) continue;
       const FollowStep step = policy.next(*seen, static_cast<int>(since.count()));
       if (!step.say.empty()) say_line(step.say);
+      if (step.hopeless) suspend();
       if (step.what == FollowStep::What::finish) return step.code;
-      if (step.what == FollowStep::What::follow)
-        kubectl_shown(in_space(request_, {"logs", "-f", "--tail=-1", step.pod}));
+      if (step.what != FollowStep::What::follow) continue;
+      kubectl_shown(in_space(request_, {"logs", "-f", "--tail=-1", step.pod}), [&] {
+        const std::optional<ClusterLook> meanwhile = try_look();
+        const std::string news = meanwhile ? policy.unscheduled_news(*meanwhile) : "";
+        if (!news.empty()) say_line(news);
+      });
     }
   }
 
@@ -119,6 +124,15 @@ class ClusterJob {
                        {"patch", std::string(take_line(rest)), "--type", "merge", "-p", patch}));
   }
 
+  /// Keeps an operator without a policy for exit codes from starting the root again.
+  void suspend() const {
+    if (request_.kind != ManifestKind::mpijob) return;
+    const KubectlResult done = kubectl(in_space(
+        request_, {"patch", std::string(resource_of(request_.kind)), request_.name, "--type",
+                   "merge", "-p", R"({"spec":{"runPolicy":{"suspend":true}}})"}));
+    if (done.code == 0) say_line("the MPIJob is suspended; dslaunch k8s delete removes it");
+  }
+
   /// Returns nothing where the API server does not answer for a short time.
   std::optional<ClusterLook> try_look() {
     try {
@@ -136,9 +150,10 @@ class ClusterJob {
     const std::optional<std::string> main = object();
     look.is_there = main.has_value();
     if (!main) return look;
-    look.root =
-        root_pod(request_.kind, call({"get", "pods", "-l", label_of(request_), "-o", "json"},
-                                     "the pods of the job cannot be looked up"));
+    const std::string pods = call({"get", "pods", "-l", label_of(request_), "-o", "json"},
+                                  "the pods of the job cannot be looked up");
+    look.root = root_pod(request_.kind, pods);
+    look.unscheduled = unscheduled(pods);
     look.end = end_of(*main);
     if (!look.root && !look.end)
       look.warning = newest_warning(request_.name,

@@ -124,7 +124,7 @@ int run_job_of(const Options& options) {
 }  // namespace
 
 int run_main_command(int argc, char** argv) {
-  const Options options = parse_args(argc, argv, slurm_time_left());
+  const Options options = read_words([&] { return parse_args(argc, argv, slurm_time_left()); });
   blank_values(argc, argv);
   warn_of_port(options.hosts);
   if (options.action == Options::Action::show_help) return print(help_text(commands()));

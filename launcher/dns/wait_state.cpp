@@ -130,8 +130,8 @@ std::string WaitState::hint() const {
     case WaitStage::not_looked:
       return {};
     case WaitStage::no_record:
-      return "are these pods running, and does the headless Service select them with "
-             "publishNotReadyAddresses: true?";
+      return "are these pods scheduled and running (k8s manifest --gang places all or none), and "
+             "does the headless Service select them with publishNotReadyAddresses: true?";
     case WaitStage::dns_failed:
       return "the name servers of /etc/resolv.conf gave no answer: are they running, and does a "
              "network policy let port 53 through?";

@@ -54,7 +54,7 @@ class Joiner {
         wait_until_(Clock::now() + setup.wait) {
     if (!setup.knocks_at.empty())
       knocks_.emplace(io_, setup.knocks_at, setup.roots.front().port,
-                      [this](const std::string& address) { on_knock(address); });
+                      [this](const std::string& address, const std::string&) { on_knock(address); });
   }
   ~Joiner() { drop_connection(); }
   Joiner(const Joiner&) = delete;

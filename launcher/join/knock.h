@@ -1,5 +1,6 @@
-// Knocks: how a root shows the nodes that still miss it where it is. After a restart, caches of DNS
-// may give them the root's old address, or none, for half a minute.
+// Knocks: how a root shows the nodes that still miss it where it is, and how a worker with an sshd
+// shows its launcher. After a restart, caches of DNS may give them the old address, or none, for
+// half a minute.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -31,20 +32,23 @@ class Knocker {
   DnsLookup names_;
 };
 
-/// The node's side: listens on its own address. A knock is only a hint: the node dials its sender,
-/// and both prove the job's key as ever. Without a free port nothing is heard.
+/// The other side: listens on its own address. A knock is only a hint: its sender is dialed, and
+/// both prove themselves as ever. Without a free port nothing is heard.
 /// Threads: the io_context's.
 class KnockListener {
  public:
-  /// `address`: numeric. `heard` gets the numeric address of the sender.
-  KnockListener(asio::io_context& io, const std::string& address, std::uint16_t port,
-                std::function<void(const std::string&)> heard);
+  /// Gets the numeric address of the sender, and what it wrote before it closed the connection: a
+  /// root nothing, a worker its host name.
+  using Heard = std::function<void(const std::string& address, const std::string& name)>;
+  /// `address`: numeric.
+  KnockListener(asio::io_context& io, const std::string& address, std::uint16_t port, Heard heard);
 
  private:
+  struct Knock;
   void listen();
 
   asio::ip::tcp::acceptor acceptor_;
-  std::function<void(const std::string&)> heard_;
+  std::shared_ptr<Heard> heard_;  // dies with this object
 };
 
 }  // namespace ds::launcher

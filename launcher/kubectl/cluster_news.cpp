@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "launcher/hosts/fold_names.h"
+
 namespace ds::launcher {
 namespace {
 
@@ -58,14 +60,18 @@ bool is_root(ManifestKind kind, const Json& pod) {
   }
 }
 
-/// Returns why a pod has not started: its container waits, or no node takes it.
-std::string waiting_of(const Json& pod, const Json& container) {
-  if (const std::string reason = reason_of(at(container, "/state/waiting")); !reason.empty())
-    return reason;
+/// Returns the condition of a pod that no node takes; null of others.
+Json unscheduled_of(const Json& pod) {
   for (const Json& condition : at(pod, "/status/conditions"))
     if (text_at(condition, "/type") == "PodScheduled" && text_at(condition, "/status") == "False")
-      return reason_of(condition);
+      return condition;
   return {};
+}
+
+/// Returns why a pod has not started: its container waits, or no node takes it.
+std::string waiting_of(const Json& pod, const Json& container) {
+  const std::string reason = reason_of(at(container, "/state/waiting"));
+  return reason.empty() ? reason_of(unscheduled_of(pod)) : reason;
 }
 
 }  // namespace
@@ -95,12 +101,32 @@ std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods) {
   if (newest.is_null()) return std::nullopt;
   const Json container = at(newest, "/status/containerStatuses/0");
   const Json ended = at(container, "/state/terminated");
-  RootPod root{.name = text_at(newest, "/metadata/name"), .uid = text_at(newest, "/metadata/uid")};
+  const Json starts = at(container, "/restartCount");
+  RootPod root{.name = text_at(newest, "/metadata/name"),
+               .uid = fmt::format("{}/{}", text_at(newest, "/metadata/uid"),
+                                  starts.is_number_integer() ? starts.get<int>() : 0)};
   root.started = !ended.is_null() || !at(container, "/state/running").is_null();
-  if (const Json code = at(ended, "/exitCode"); code.is_number_integer())
-    root.code = code.get<int>();
+  for (const char* path : {"/state/terminated/exitCode", "/lastState/terminated/exitCode"})
+    if (const Json code = at(container, path); !root.code && code.is_number_integer())
+      root.code = code.get<int>();
   if (!root.started) root.waiting = waiting_of(newest, container);
   return root;
+}
+
+std::string unscheduled(std::string_view pods) {
+  int alive = 0;
+  std::vector<std::string> waiting;
+  for (const Json& pod : at(parsed(pods), "/items")) {
+    const std::string phase = text_at(pod, "/status/phase");
+    if (phase != "Pending" && phase != "Running") continue;
+    ++alive;
+    if (const Json condition = unscheduled_of(pod); !condition.is_null())
+      waiting.push_back(
+          fmt::format("{}: {}", text_at(pod, "/metadata/name"), text_at(condition, "/message")));
+  }
+  return waiting.empty() ? std::string()
+                         : fmt::format("{} of {}: {}", waiting.size(), counted(alive, "pod"),
+                                       waiting.front());
 }
 
 std::optional<ClusterEnd> end_of(std::string_view object) {
@@ -154,7 +180,9 @@ std::string advice_for(std::string_view message) {
       {"was refused", "is the cluster running, and is kubectl's context the right one?"},
       {"Unable to connect", "is the cluster running, and is kubectl's context the right one?"},
       {"no such host", "is kubectl's context the right one (kubectl config current-context)?"},
-      {"Insufficient", "less --cpu, --memory or --gpu for each pod, or wait for other jobs"},
+      {"Insufficient",
+       "less --cpu, --memory or --gpu for each pod, or wait for other jobs; with --gang no pod "
+       "starts before all pods of the job can"},
       {"ImagePull", "is --image right, and may the cluster's nodes pull it?"},
       {"InvalidImageName", "--image must be a name such as registry.example/dslaunch:1"},
       {"secret \"", "make the Secret first (the manifest's first lines), or use --new-token"},

@@ -16,13 +16,17 @@ std::string_view resource_of(ManifestKind kind);
 /// The pod whose output is that of the job: of index 0, or the launcher.
 struct RootPod {
   std::string name;
-  std::string uid;
-  bool started = false;       // its container has run
-  std::optional<int> code{};  // of its container, if it has ended
+  std::string uid;            // another one after each start of its container
+  bool started = false;       // its container runs or has ended
+  std::optional<int> code{};  // of its container, the last time that it ended
   std::string waiting{};      // why it has not started: "ImagePullBackOff: ..."
 };
 /// Finds the newest root pod in a list of the job's pods (kubectl get pods -o json).
 std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods);
+
+/// Returns which pods no node takes, and why: "1 of 2 pods: gpt-1-x: 0/3 nodes are available: ...";
+/// empty: none.
+std::string unscheduled(std::string_view pods);
 
 struct ClusterEnd {
   bool succeeded = false;

@@ -13,6 +13,7 @@ struct ClusterLook {
   bool is_there = true;  // the main object of the job
   std::optional<RootPod> root{};
   std::optional<ClusterEnd> end{};
+  std::string unscheduled{};  // pods that no node takes
   std::string warning{};  // newest event about the job, while no root pod has started
 };
 
@@ -22,24 +23,32 @@ struct FollowStep {
   std::string say{};  // a line for the user; may be empty
   std::string pod{};  // of follow: its output is to be shown until it ends
   int code = 0;       // of finish
+  bool hopeless = false;  // of finish: the cluster would start the root in vain
 };
 
-/// Each pod is followed once. The exit code is that of the last root pod when the job has ended.
+/// Each start of the root is followed once. The exit code is the last one of the root when the job
+/// has ended, or when it is one that no restart cures.
 class FollowJob {
  public:
   /// `deadline_s`: from the first look to the start of a root pod.
   FollowJob(std::string name, int deadline_s) : name_(std::move(name)), deadline_s_(deadline_s) {}
   /// `seconds`: since the first look.
   FollowStep next(const ClusterLook& look, int seconds);
+  /// Returns a line about pods that no node takes, for the time while output is shown; empty: there
+  /// are none, or it was said.
+  std::string unscheduled_news(const ClusterLook& look);
 
  private:
   FollowStep finish(const ClusterLook& look) const;
+  std::optional<FollowStep> give_up(int seconds);
 
   std::string name_;
   int deadline_s_;
   std::string followed_;       // uid of the pod whose output was shown last
   std::string said_;           // last reason for waiting
+  std::string unscheduled_;    // said last
   std::optional<int> code_{};  // of the root pod that ended last
+  std::optional<int> final_since_{};  // when its code was first seen that no restart cures
   bool started_ = false;
 };
 

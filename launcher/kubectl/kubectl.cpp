@@ -10,13 +10,18 @@
 
 #include <array>
 #include <cerrno>
+#include <thread>
 
+#include "engine/base/deadline.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
 namespace {
+
+constexpr std::chrono::seconds kMeanwhile{10};
+constexpr std::chrono::milliseconds kLook{50};
 
 UniqueFd memory_file(const char* name) {
   UniqueFd file(::memfd_create(name, MFD_CLOEXEC));
@@ -42,8 +47,23 @@ std::string text_of(const UniqueFd& file) {
   return text;
 }
 
+/// Waits for a child, and returns its exit code.
+int exit_code_of(pid_t pid, const std::function<void()>& meanwhile) {
+  int status = 0;
+  for (auto next = Clock::now() + kMeanwhile;;) {
+    const pid_t ended = ::waitpid(pid, &status, meanwhile ? WNOHANG : 0);
+    if (ended == pid) return ExitStatus::from_wait_status(status).shell_code();
+    if (ended < 0 && errno != EINTR) throw_errno("cannot wait for kubectl", errno);
+    if (ended == 0) std::this_thread::sleep_for(kLook);
+    if (!meanwhile || Clock::now() < next) continue;
+    meanwhile();
+    next = Clock::now() + kMeanwhile;
+  }
+}
+
 /// Runs kubectl with these descriptors as 0, 1 and 2, and returns its exit code.
-int run(std::vector<std::string> words, const std::array<int, 3>& streams) {
+int run(std::vector<std::string> words, const std::array<int, 3>& streams,
+        const std::function<void()>& meanwhile = {}) {
   words.insert(words.begin(), "kubectl");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -59,10 +79,7 @@ int run(std::vector<std::string> words, const std::array<int, 3>& streams) {
     throw Error(ErrorKind::config, "kubectl is not in PATH",
                 "install it, or apply the output of dslaunch k8s manifest elsewhere");
   if (error != 0) throw_errno("cannot run kubectl", error);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw_errno("cannot wait for kubectl", errno);
-  return ExitStatus::from_wait_status(status).shell_code();
+  return exit_code_of(pid, meanwhile);
 }
 
 }  // namespace
@@ -80,9 +97,9 @@ KubectlResult kubectl(std::vector<std::string> words, const std::string& input) 
   return result;
 }
 
-int kubectl_shown(std::vector<std::string> words) {
+int kubectl_shown(std::vector<std::string> words, const std::function<void()>& meanwhile) {
   const UniqueFd none(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return run(std::move(words), {none.get(), STDOUT_FILENO, STDERR_FILENO});
+  return run(std::move(words), {none.get(), STDOUT_FILENO, STDERR_FILENO}, meanwhile);
 }
 
 }  // namespace ds::launcher

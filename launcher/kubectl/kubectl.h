@@ -1,6 +1,7 @@
 // Calls of kubectl: its own configuration and credentials are used as they are.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct KubectlResult {
 KubectlResult kubectl(std::vector<std::string> words, const std::string& input = {});
 
 /// Runs kubectl with this process's standard output and error, as for `logs -f`. Returns its code.
-/// Errors:  as above.
-int kubectl_shown(std::vector<std::string> words);
+/// Calls `meanwhile` every 10 s while it runs.   Errors:  as above.
+int kubectl_shown(std::vector<std::string> words, const std::function<void()>& meanwhile = {});
 
 }  // namespace ds::launcher

@@ -8,37 +8,19 @@ namespace {
 
 using List = Yaml::List;
 
-constexpr std::pair<const char*, const char*> kNeverRestart = {"restartPolicy", "Never"};
-
 /// Returns a --peers pattern: 'gpt-{0..3}.gpt'.
 std::string pod_names(const std::string& prefix, const ManifestRequest& request) {
   if (request.nodes == 1) return fmt::format("{}-0.{}", prefix, request.name);
   return fmt::format("{}-{{0..{}}}.{}", prefix, request.nodes - 1, request.name);
 }
 
-/// Returns a policy that fails the job on exit codes that no restart can cure, and does not count
-/// pods that Kubernetes removed, nor those that ended with them (143: all pods of a job end
-/// together when one of them gets TERM).
-Yaml pod_failure_policy() {
-  const Yaml codes = {{"operator", "In"}, {"values", List{64, 65, 93}}};
-  const Yaml ended = {{"operator", "In"}, {"values", List{143}}};
-  const Yaml taken = {{"type", "DisruptionTarget"}, {"status", "True"}};
-  return {{"rules", List{Yaml{{"action", "FailJob"}, {"onExitCodes", codes}},
-                         Yaml{{"action", "Ignore"}, {"onExitCodes", ended}},
-                         Yaml{{"action", "Ignore"}, {"onPodConditions", List{taken}}}}}};
-}
-
-/// Returns the spec of an Indexed Job. Each index has its own back-off: one for the whole Job
-/// counts every pod of an epoch that ended, and waits 10 min after one epoch of 8 pods.
+/// Returns the spec of an Indexed Job.
 Yaml indexed_spec(const ManifestRequest& request, Yaml::Map pod) {
-  return {{"completionMode", "Indexed"},
-          {"completions", request.nodes},
-          {"parallelism", request.nodes},
-          {"backoffLimitPerIndex", 20},
-          {"maxFailedIndexes", 0},
-          {"podReplacementPolicy", "Failed"},
-          {"podFailurePolicy", pod_failure_policy()},
-          {"template", pod_template(request, std::move(pod))}};
+  Yaml::Map spec = restart_policies();
+  spec.emplace_back("completions", request.nodes);
+  spec.emplace_back("parallelism", request.nodes);
+  spec.emplace_back("template", pod_template(request, std::move(pod)));
+  return spec;
 }
 
 }  // namespace
@@ -54,14 +36,10 @@ std::vector<Yaml> jobset(const ManifestRequest& request) {
   const Yaml job = indexed_spec(
       request,
       agent_pod(request, pod_names(request.name + "-node-0", request), false, {kNeverRestart}));
-  const Yaml fatal = {{"name", "fatal"},
-                      {"action", "FailJobSet"},
-                      {"onJobFailureReasons", List{"PodFailurePolicy"}}};
   const Yaml group = {{"name", "node"}, {"replicas", 1}, {"template", {{"spec", job}}}};
   return {object(request, "jobset.x-k8s.io/v1alpha2", "JobSet",
                  {{"network", {{"enableDNSHostnames", true}, {"publishNotReadyAddresses", true}}},
-                  {"failurePolicy",
-                   {{"maxRestarts", 10}, {"restartStrategy", "Recreate"}, {"rules", List{fatal}}}},
+                  {"failurePolicy", set_failure_policy()},
                   {"replicatedJobs", List{group}}})};
 }
 

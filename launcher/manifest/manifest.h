@@ -48,6 +48,7 @@ struct ManifestRequest {
   std::string cpu;                     // CPUs of a node, such as 4 or 250m; empty: not set
   std::string memory;                  // memory of a node, such as 64Gi; empty: not set
   bool as_root = false;                // root runs the pods; otherwise they are `restricted`
+  bool read_only = false;              // pods write only into volumes
   Gang gang = Gang::none;
   std::string gang_name;    // queue of Kueue, or scheduler; empty: the usual one
   int leave_seconds = 120;  // time between TERM and KILL of a pod

@@ -9,7 +9,13 @@ namespace {
 
 using List = Yaml::List;
 
-constexpr const char* kRuntime = "dslaunch-distributed";
+// Names of runtimes, which all jobs of a cluster share.
+constexpr const char* kSshRuntime = "dslaunch-distributed";
+constexpr const char* kTorchRuntime = "dslaunch-torch";
+constexpr const char* kTorchRootRuntime = "dslaunch-torch-root";
+// mpi-operator has no policy for exit codes: this is how often a wrong configuration is tried again
+// (half a minute), and how often a launcher may be lost.
+constexpr int kMpiRetries = 3;
 constexpr const char* kTrainerApi = "trainer.kubeflow.org/v1alpha1";
 
 void add_sshd(Yaml::Map& container) {
@@ -46,46 +52,69 @@ Yaml ssh_pod(const ManifestRequest& request, const std::string& container_name,
   return pod_template(request, std::move(pod));
 }
 
-/// Returns the spec of a job of the runtime. Trainer mounts keys and hostfile in containers named
-/// `node`.
-Yaml runtime_job(const ManifestRequest& request, bool works) {
-  Yaml::Map container = {{"name", "node"}, {"image", request.image}};
+/// Returns the Job of a runtime whose pods run `container`, named `node`: Trainer mounts keys and
+/// hostfile only there. `ends`: it runs the command of a TrainJob, and ends with it.
+Yaml runtime_job(ManifestRequest request, Yaml::Map container, bool ends) {
+  request.read_only = false;  // of one job, not of the runtime
+  container.emplace(container.begin(), "name", "node");
+  container.emplace_back("terminationMessagePolicy", "FallbackToLogsOnError");
   add_container_security(request, container);
-  if (works) {
-    add_sshd(container);
-    container.emplace_back(
-        "readinessProbe",
-        Yaml{{"tcpSocket", {{"port", 2222}}}, {"initialDelaySeconds", 1}, {"periodSeconds", 1}});
-  }
   Yaml::Map pod;
+  Yaml::Map job;
+  Yaml::Map replicated;
+  if (ends) {
+    const Yaml step = {{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}};
+    replicated.emplace_back("metadata", Yaml{{"labels", step}});
+    job = restart_policies();
+    pod.emplace_back(kNeverRestart);
+  }
   add_pod_security(request, pod);
   pod.emplace_back("containers", List{container});
-  return {{"template", {{"spec", pod}}}};
+  job.emplace_back("template", Yaml{{"spec", pod}});
+  replicated.emplace_back("spec", job);
+  return replicated;
 }
 
-/// Returns the runtime, which all jobs of the cluster share: the generated manifest uses only the
-/// image name of this one.
-Yaml runtime(const ManifestRequest& request) {
-  const Yaml node = {{"name", "node"}, {"template", {{"spec", runtime_job(request, true)}}}};
-  const Yaml step = {{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}};
-  const Yaml launcher = {
-      {"name", "launcher"},
-      {"dependsOn", List{Yaml{{"name", "node"}, {"status", "Ready"}}}},
-      {"template", {{"metadata", {{"labels", step}}}, {"spec", runtime_job(request, false)}}}};
+Yaml runtime(const char* name, const char* framework, Yaml policy, Yaml set) {
+  return {{"apiVersion", kTrainerApi},
+          {"kind", "ClusterTrainingRuntime"},
+          {"metadata",
+           {{"name", name}, {"labels", {{"trainer.kubeflow.org/framework", framework}}}}},
+          {"spec", {{"mlPolicy", std::move(policy)}, {"template", {{"spec", std::move(set)}}}}}};
+}
+
+/// Returns the runtime with a launcher and sshd in the nodes. A generated manifest uses only the
+/// image of this one.
+Yaml ssh_runtime(const ManifestRequest& request) {
+  Yaml::Map sshd = {{"image", request.image}};
+  add_sshd(sshd);
+  const Yaml probe = {
+      {"tcpSocket", {{"port", 2222}}}, {"initialDelaySeconds", 1}, {"periodSeconds", 1}};
+  sshd.emplace_back("readinessProbe", probe);
+  const Yaml node = {{"name", "node"}, {"template", runtime_job(request, sshd, false)}};
+  const Yaml launcher = {{"name", "launcher"},
+                         {"dependsOn", List{Yaml{{"name", "node"}, {"status", "Ready"}}}},
+                         {"template", runtime_job(request, {}, true)}};
   const Yaml mpi = {{"numProcPerNode", 1},
                     {"mpiImplementation", "OpenMPI"},
                     {"sshAuthMountPath", "/home/mpiuser/.ssh"},
                     {"runLauncherAsNode", true}};
   const Yaml success = {{"operator", "All"}, {"targetReplicatedJobs", List{"launcher"}}};
-  const Yaml set = {{"network", {{"publishNotReadyAddresses", true}}},
-                    {"failurePolicy", {{"maxRestarts", 3}}},
-                    {"successPolicy", success},
-                    {"replicatedJobs", List{node, launcher}}};
-  const Yaml labels = {{"trainer.kubeflow.org/framework", "deepspeed"}};
-  return {{"apiVersion", kTrainerApi},
-          {"kind", "ClusterTrainingRuntime"},
-          {"metadata", {{"name", kRuntime}, {"labels", labels}}},
-          {"spec", {{"mlPolicy", {{"numNodes", 1}, {"mpi", mpi}}}, {"template", {{"spec", set}}}}}};
+  return runtime(kSshRuntime, "deepspeed", {{"numNodes", 1}, {"mpi", mpi}},
+                 {{"network", {{"publishNotReadyAddresses", true}}},
+                  {"failurePolicy", set_failure_policy()},
+                  {"successPolicy", success},
+                  {"replicatedJobs", List{node, launcher}}});
+}
+
+/// Returns the runtime whose pods all run torchrun. Trainer's own one tries every exit code again.
+Yaml torch_runtime(const ManifestRequest& request) {
+  const Yaml node = {{"name", "node"}, {"template", runtime_job(request, {}, true)}};
+  return runtime(request.as_root ? kTorchRootRuntime : kTorchRuntime, "torch",
+                 {{"numNodes", 1}, {"torch", Yaml::Map{}}},
+                 {{"network", {{"publishNotReadyAddresses", true}}},
+                  {"failurePolicy", set_failure_policy()},
+                  {"replicatedJobs", List{node}}});
 }
 
 /// Returns patches with the volumes, the grace period and the security context for the named jobs
@@ -148,7 +177,7 @@ std::vector<Yaml> mpijob(const ManifestRequest& request) {
                  {{"slotsPerWorker", request.slots},
                   {"mpiImplementation", "OpenMPI"},
                   {"sshAuthMountPath", request.as_root ? "/root/.ssh" : "/home/mpiuser/.ssh"},
-                  {"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", 6}}},
+                  {"runPolicy", {{"cleanPodPolicy", "Running"}, {"backoffLimit", kMpiRetries}}},
                   {"mpiReplicaSpecs", {{"Launcher", launcher}, {"Worker", worker}}}})};
 }
 
@@ -168,14 +197,16 @@ std::vector<Yaml> etjob(const ManifestRequest& request) {
 }
 
 std::vector<Yaml> trainjob(const ManifestRequest& request) {
-  return {runtime(request),
-          train_job(request, kRuntime, launcher_command(request), {}, {"node", "launcher"})};
+  return {ssh_runtime(request),
+          train_job(request, kSshRuntime, launcher_command(request), {}, {"node", "launcher"})};
 }
 
 std::vector<Yaml> trainjob_torch(const ManifestRequest& request) {
   List env;
   if (request.command.empty()) env.push_back(secret_variable(request, "DSLAUNCH_JOB_KEY"));
-  return {train_job(request, "torch-distributed", torchrun_command(request), env, {"node"})};
+  return {torch_runtime(request),
+          train_job(request, request.as_root ? kTorchRootRuntime : kTorchRuntime,
+                    torchrun_command(request), env, {"node"})};
 }
 
 }  // namespace ds::launcher

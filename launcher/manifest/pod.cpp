@@ -11,10 +11,22 @@ using List = Yaml::List;
 using Argv = std::vector<std::string>;
 
 constexpr const char* kConfigFolder = "/opt/dslaunch/job";
+// What is written where no claim is mounted: temporary files, and runs/ in the working directory.
+using Scratch = std::pair<const char*, const char*>;
+constexpr Scratch kScratch[] = {{"tmp", "/tmp"}, {"runs", "/home/mpiuser/runs"}};
 constexpr int kUser = 1000;    // user mpiuser of the image
 constexpr int kEndMargin = 5;  // seconds that a pod needs after --grace (docs/kubernetes.md)
 
 std::string claim_volume(std::size_t index) { return fmt::format("claim-{}", index); }
+
+/// Returns the places of kScratch that a pod with a read-only image needs.
+std::vector<Scratch> scratch(const ManifestRequest& request) {
+  std::vector<Scratch> needed;
+  for (const Scratch& place : kScratch)
+    if (request.read_only && std::ranges::count(request.claims, place.second, &PodClaim::path) == 0)
+      needed.push_back(place);
+  return needed;
+}
 
 void append(Argv& words, const Argv& more) { words.insert(words.end(), more.begin(), more.end()); }
 
@@ -96,9 +108,36 @@ void add_pod_security(const ManifestRequest& request, Yaml::Map& pod) {
 }
 
 void add_container_security(const ManifestRequest& request, Yaml::Map& container) {
-  if (request.as_root) return;
-  container.emplace_back("securityContext", Yaml{{"allowPrivilegeEscalation", false},
-                                                 {"capabilities", {{"drop", List{"ALL"}}}}});
+  Yaml::Map context;
+  if (!request.as_root) {
+    context.emplace_back("allowPrivilegeEscalation", false);
+    context.emplace_back("capabilities", Yaml{{"drop", List{"ALL"}}});
+  }
+  if (request.read_only) context.emplace_back("readOnlyRootFilesystem", true);
+  if (!context.empty()) container.emplace_back("securityContext", std::move(context));
+}
+
+Yaml::Map restart_policies() {
+  const Yaml codes = {{"operator", "In"}, {"values", List{64, 65, 93}}};
+  const Yaml ended = {{"operator", "In"}, {"values", List{143}}};
+  const Yaml taken = {{"type", "DisruptionTarget"}, {"status", "True"}};
+  const Yaml rules = List{Yaml{{"action", "FailJob"}, {"onExitCodes", codes}},
+                          Yaml{{"action", "Ignore"}, {"onExitCodes", ended}},
+                          Yaml{{"action", "Ignore"}, {"onPodConditions", List{taken}}}};
+  // Each index has its own back-off: one for the whole Job counts every pod of an epoch that ended,
+  // and waits 10 min after one epoch of 8 pods.
+  return {{"completionMode", "Indexed"},
+          {"backoffLimitPerIndex", 20},
+          {"maxFailedIndexes", 0},
+          {"podReplacementPolicy", "Failed"},
+          {"podFailurePolicy", {{"rules", rules}}}};
+}
+
+Yaml set_failure_policy() {
+  const Yaml fatal = {{"name", "fatal"},
+                      {"action", "FailJobSet"},
+                      {"onJobFailureReasons", List{"PodFailurePolicy"}}};
+  return {{"maxRestarts", 10}, {"restartStrategy", "Recreate"}, {"rules", List{fatal}}};
 }
 
 int grace_seconds(const ManifestRequest& request) {
@@ -151,6 +190,8 @@ List volumes(const ManifestRequest& request) {
   for (std::size_t i = 0; i < request.claims.size(); ++i)
     list.push_back({{"name", claim_volume(i)},
                     {"persistentVolumeClaim", {{"claimName", request.claims[i].name}}}});
+  for (const auto& [name, path] : scratch(request))
+    list.push_back({{"name", name}, {"emptyDir", Yaml::Map{}}});
   return list;
 }
 
@@ -160,6 +201,8 @@ List volume_mounts(const ManifestRequest& request) {
     list.push_back({{"name", "job"}, {"mountPath", kConfigFolder}, {"readOnly", true}});
   for (std::size_t i = 0; i < request.claims.size(); ++i)
     list.push_back({{"name", claim_volume(i)}, {"mountPath", request.claims[i].path}});
+  for (const auto& [name, path] : scratch(request))
+    list.push_back({{"name", name}, {"mountPath", path}});
   return list;
 }
 

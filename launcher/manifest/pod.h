@@ -25,9 +25,18 @@ std::string token_secret(const ManifestRequest& request);
 // pod.cpp
 
 /// Add the security context of a pod or container that the level `restricted` of Pod Security
-/// accepts; nothing if root runs the pods.
+/// accepts, or for pods of root only what else is asked for.
 void add_pod_security(const ManifestRequest& request, Yaml::Map& pod);
 void add_container_security(const ManifestRequest& request, Yaml::Map& container);
+
+/// restartPolicy of pods whose Job looks at their exit codes.
+inline constexpr std::pair<const char*, const char*> kNeverRestart = {"restartPolicy", "Never"};
+/// Returns the policies of an Indexed Job, whose pods have kNeverRestart. They fail the Job on exit
+/// codes that no restart can cure, and do not count pods that Kubernetes removed, nor those that
+/// ended with them (143: all pods of a job end together when one of them gets TERM).
+Yaml::Map restart_policies();
+/// Returns the failurePolicy of a JobSet that ends with such a Job.
+Yaml set_failure_policy();
 
 /// Returns `train.toml key=value ...` or `-- CMD ...` for a container's command.
 std::vector<std::string> job_words(const ManifestRequest& request);
@@ -44,7 +53,8 @@ Yaml secret_variable(const ManifestRequest& request, const char* name);
 void add_variables(const ManifestRequest& request, Yaml::List env, Yaml::Map& container);
 /// Adds GPUs, CPUs and memory of one node under `key`, if any is set.
 void add_resources(const ManifestRequest& request, const char* key, Yaml::Map& container);
-/// Return the volumes and mounts of one pod: the file of the job, the claims, and /dev/shm.
+/// Return the volumes and mounts of one pod: the file of the job, the claims, /dev/shm, and what a
+/// pod with a read-only image writes.
 Yaml::List volumes(const ManifestRequest& request);
 Yaml::List volume_mounts(const ManifestRequest& request);
 

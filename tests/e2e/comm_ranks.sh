@@ -55,6 +55,17 @@ done
 
 export MASTER_ADDR=127.0.0.1
 
+# A rank that waits says for whom: another rank for rank 0, and rank 0 for those that have not come.
+MASTER_PORT=$("$rank_program" free-port)
+start 1 3 once
+sleep 6
+start 0 3 once
+sleep 6
+start 2 3 once
+expect 0 0 "^has waited 5[.0-9]* s for rank 2$"
+expect 1 0 "^has waited 5[.0-9]* s for 127.0.0.1:$MASTER_PORT: Connection refused"
+expect 2 0 "rank 2 of 3: all bytes arrived"
+
 # apart COMMAND...: rank 1 started by COMMAND, so that ranks 0 and 1 cannot read each other's memory: TCP, and one rank says why.
 apart() {
   export MASTER_PORT=$("$rank_program" free-port)

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -67,10 +68,13 @@ std::string CoordinatorClient::ask(ByteWriter& request, Deadline deadline) {
               "rank 0 ended or its machine was lost; see the last lines of its output");
 }
 
-// Asks again until all have come, at most 5 times a second in the end.
+// Asks again until all have come, at most 5 times a second in the end. Rank 0 says whom it waits
+// for.
 CoordinatorClient::Meeting CoordinatorClient::meet(const std::string& mesh, const GroupSpec& spec,
                                                    int place, std::string_view card,
                                                    Deadline deadline) {
+  const Clock::time_point begun = Clock::now();
+  auto word_at = begun + 5s;
   for (auto pause = 1ms;; pause = std::min(pause * 2, 200ms)) {
     ByteWriter request = request_of(Request::meet);
     request.put(mesh).put(std::uint64_t{spec.ranks.size()});
@@ -87,6 +91,11 @@ CoordinatorClient::Meeting CoordinatorClient::meet(const std::string& mesh, cons
     while (meeting.absent.empty() && in.is_good() && !in.is_done())
       meeting.cards.push_back(in.text());
     if (meeting.absent.empty() || is_last) return meeting;
+    if (const auto waited = Clock::now() - begun; own_ && begun + waited >= word_at) {
+      fmt::print(stderr, "has waited {:.3g} s for rank {}\n",
+                 std::chrono::duration<double>(waited).count(), fmt::join(meeting.absent, ", "));
+      word_at = begun + 2 * waited;
+    }
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));
   }
 }

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <system_error>
 
@@ -22,10 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct AddressInfoFree {
-  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-using AddressInfo = std::unique_ptr<addrinfo, AddressInfoFree>;
+using AddressInfo = std::unique_ptr<addrinfo, decltype([](addrinfo* p) { ::freeaddrinfo(p); })>;
 
 std::string text_of(int error_number) { return std::generic_category().message(error_number); }
 
@@ -47,17 +45,12 @@ void set_option(int fd, int level, int option, int value) {
   ::setsockopt(fd, level, option, &value, sizeof value);
 }
 
-// Returns the time left in milliseconds, at most an hour, as poll(2) wants it.
-int poll_time(Deadline deadline) {
-  return static_cast<int>(
-      std::min<std::chrono::milliseconds::rep>(deadline.remaining().count(), 3'600'000));
-}
-
 // Socket errors show in the next read, write or SO_ERROR.
 bool wait_for(int fd, short events, Deadline deadline) {
   while (true) {
     pollfd entry{fd, events, 0};
-    const int ready = ::poll(&entry, 1, poll_time(deadline));
+    const int ready =
+        ::poll(&entry, 1, static_cast<int>(std::min(deadline.remaining(), 3'600'000ms).count()));
     if (ready > 0) return true;
     if (ready == 0 && deadline.passed()) return false;
     if (ready < 0 && errno != EINTR) throw_errno("poll", errno);
@@ -153,15 +146,23 @@ UniqueFd listen_on(const Endpoint& at) {
 UniqueFd dial(const Endpoint& to, Deadline deadline) {
   std::string why = "no answer";
   auto pause = 10ms;
-  while (true) {
+  const Clock::time_point begun = Clock::now();
+  for (auto word_at = begun + 5s;;) {
+    // The name may stand for another address soon, so that one attempt does not take all the time.
+    const Deadline attempt(std::min(deadline.at(), Clock::now() + 5s));
     if (const AddressInfo list = resolve(to, 0, why)) {
       for (const addrinfo* info = list.get(); info != nullptr; info = info->ai_next) {
-        UniqueFd fd = try_dial(*info, deadline, why);
+        UniqueFd fd = try_dial(*info, attempt, why);
         if (fd) return fd;
       }
     }
     if (deadline.passed())
       throw Error(ErrorKind::comm, fmt::format("{} did not answer: {}", to.text(), why));
+    if (const auto waited = Clock::now() - begun; begun + waited >= word_at) {
+      fmt::print(stderr, "has waited {:.3g} s for {}: {}\n",
+                 std::chrono::duration<double>(waited).count(), to.text(), why);
+      word_at = begun + 2 * waited;
+    }
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));
     pause = std::min(pause * 2, 200ms);
   }

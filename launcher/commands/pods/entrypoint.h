@@ -66,6 +66,17 @@ TerminationReport termination_report(const std::string& verdict, int code);
 /// Returns the report of a process that ends with an error before it has a verdict.
 std::string error_report(const Error& error);
 
+/// Calls `read`, which reads the words of an entrypoint. Its error goes to the termination log too.
+template <class Read>
+auto read_words(Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    TerminationLog(std::nullopt).write(error_report(error));
+    throw;
+  }
+}
+
 /// Returns one JSON object and a newline, at most kMaxTerminationReport bytes. What does not fit is
 /// left out, the oldest of the last lines first. Control bytes become '?'.
 std::string termination_json(const TerminationReport& report);

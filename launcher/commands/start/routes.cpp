@@ -83,18 +83,34 @@ std::vector<std::string> program_words(const ReachOptions& options) {
 }
 
 std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions& options,
-                                       std::chrono::milliseconds node_timeout) {
+                                       std::chrono::milliseconds node_timeout,
+                                       std::shared_ptr<NewAddresses> moved) {
   if (options.transport == TransportChoice::slurm)
     throw Error(ErrorKind::usage,
                 "--transport slurm reaches only the nodes of the job's allocation",
                 "to run a command on each node of the allocation: srun -N 4 --overlap COMMAND");
   ExecOptions exec;
   exec.words = program_words(options);
-  if (exec.words.empty()) return make_ssh_transport(io, ssh_options(options, node_timeout));
+  if (exec.words.empty()) {
+    SshOptions ssh = ssh_options(options, node_timeout);
+    ssh.moved = std::move(moved);
+    return make_ssh_transport(io, std::move(ssh));
+  }
   exec.remote_command = remote_agent_command(options.agent_path.value_or(own_path()));
   exec.start_limit = options.connect_timeout + kExecMargin;
   exec.window = options.window;
   return make_exec_transport(io, std::move(exec));
+}
+
+/// Listens for workers that have come back, where hosts were waited for: in a pod.
+std::vector<std::unique_ptr<KnockListener>> hear_knocks(
+    asio::io_context& io, const std::shared_ptr<NewAddresses>& moved) {
+  std::vector<std::unique_ptr<KnockListener>> listeners;
+  for (const char* any : {"0.0.0.0", "::"})
+    listeners.push_back(std::make_unique<KnockListener>(
+        io, any, kJoinPort,
+        [moved](const std::string& address, const std::string& name) { moved->set(name, address); }));
+  return listeners;
 }
 
 /// Hosts as wait_for_hosts dials them, with their indexes in the original list.
@@ -132,12 +148,15 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   const OwnNames own = choice == TransportChoice::automatic ? own_names() : OwnNames{};
   Routes routes;
   std::vector<Host> remote;
+  const auto moved = std::make_shared<NewAddresses>();
+  const auto was_found = [](const Host& host) { return !host.found_by.empty(); };
+  if (std::ranges::any_of(hosts, was_found)) routes.knocks = hear_knocks(io, moved);
   for (const Host& host : hosts) {
     const bool is_local = choice == TransportChoice::local ||
                           (choice == TransportChoice::automatic && is_own_host(host, own));
     std::unique_ptr<Transport>& transport = is_local ? routes.local : routes.remote;
     if (!transport)
-      transport = is_local ? make_local_transport(io) : make_remote(io, options, node_timeout);
+      transport = is_local ? make_local_transport(io) : make_remote(io, options, node_timeout, moved);
     routes.by_host.push_back({transport.get(), is_local});
     if (!is_local) remote.push_back(host);
   }

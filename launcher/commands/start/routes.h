@@ -11,6 +11,7 @@
 #include "launcher/cli/options.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job.h"
+#include "launcher/join/knock.h"
 
 namespace ds::launcher {
 
@@ -18,6 +19,7 @@ struct Routes {
   std::unique_ptr<Transport> local;
   std::unique_ptr<Transport> remote;  // ssh, or the program of --transport exec
   std::vector<NodeRoute> by_host;     // in host order; points into the transports above
+  std::vector<std::unique_ptr<KnockListener>> knocks;  // of workers that have come back
 };
 
 /// Returns the routes of `hosts`. A connection is lost if its peer is silent for `node_timeout`.

@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 constexpr auto kBetweenAttempts = 1s;  // ConnectionAttempts, as ssh
 
 /// Looks the name up and connects. If an address that was found before the job does not answer any
-/// more (a pod was replaced), the name is looked up again.
+/// more (a pod was replaced), the name is looked up again. A host that says where it is now is
+/// dialed there at once.
 class DirectConnection final : public SshConnection {
  public:
   DirectConnection(SshExchange& exchange, const SshSettings& settings,
@@ -31,11 +32,21 @@ class DirectConnection final : public SshConnection {
         name_(settings.address),
         done_(std::move(done)),
         timer_(exchange.io) {
+    NewAddresses* const moved = exchange.options.moved.get();
+    if (moved != nullptr && !settings.found_by.empty()) {
+      if (const std::string now = moved->of(settings.found_by); !now.empty()) name_ = now;
+      moved->wait(settings.found_by, alive_, [this, moved] {
+        name_ = moved->of(settings_.found_by);
+        attempt_.reset();
+        attempt();
+      });
+    }
     attempt();
   }
 
  private:
   void attempt() {
+    life_ = std::make_shared<int>();  // a late answer to the attempt before is ignored
     const auto limit = exchange_.connect_limit(settings_);
     deadline_ = Deadline::after(limit);
     timer_.expires_after(limit);  // for a lookup that hangs; connecting has its own limit
@@ -100,6 +111,7 @@ class DirectConnection final : public SshConnection {
   }
 
   void finish(Reached reached) {
+    alive_.reset();
     const auto done = std::move(done_);
     done(std::move(reached));  // may destroy this
   }
@@ -112,7 +124,8 @@ class DirectConnection final : public SshConnection {
   Deadline deadline_{Clock::now()};
   std::unique_ptr<ConnectAttempt> attempt_;
   int attempts_ = 0;
-  std::shared_ptr<int> life_ = std::make_shared<int>();
+  std::shared_ptr<int> life_;                             // of this attempt
+  std::shared_ptr<int> alive_ = std::make_shared<int>();  // until it is done
 };
 
 /// Starts a ProxyCommand, by the user's shell as ssh does.

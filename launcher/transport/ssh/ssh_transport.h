@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/transport/new_addresses.h"
 #include "launcher/transport/ssh/ssh_link.h"
 #include "launcher/transport/transport.h"
 
@@ -28,6 +29,7 @@ struct SshOptions : SshCommand {
   int resolver_threads = 128;  // at most; a name without an answer holds one for up to 30 s
   // Targets through one connection to a jump host, whose sshd needs a descriptor for each, of 1024.
   std::size_t jump_room = 500;
+  std::shared_ptr<NewAddresses> moved;           // hosts with Host::found_by; may be null
   std::function<void(const std::string&)> warn;  // may be empty
   /// Asks for a pass phrase with this prompt; empty if nobody can be asked.
   std::function<std::optional<std::string>(const std::string& prompt)> ask;

@@ -14,7 +14,7 @@ echo "$*" >>calls
 [ ! -e "refuse.$1" ] || { cat "refuse.$1" >&2; exit 1; }
 case $words in
 *" apply "*) cat >applied; [ ! -e on_apply ] || . ./on_apply; echo "job.batch/gpt created" ;;
-*" get jobs.batch "*) [ ! -e job ] || cat job ;;
+*" get jobs.batch "* | *" get mpijobs.kubeflow.org "*) [ ! -e job ] || cat job ;;
 *" get pods "*) cat pods 2>/dev/null || echo '{"items":[]}' ;;
 *" get events "*) cat events 2>/dev/null || echo '{"items":[]}' ;;
 *" get secrets "*) [ ! -e secret ] || cat secret ;;
@@ -79,6 +79,35 @@ run k8s run "${words[@]}" --namespace ml -- train
 expect 65 "a job that fails"
 last_line_is 'dslaunch: gpt has failed: PodFailurePolicy: exit code 65'
 ! grep -q 'kind: Secret' cluster/applied || die "the Secret that is there is used"
+
+# An operator that starts its launcher again in vain: run ends with the code, and suspends the job.
+fresh
+cat >cluster/on_apply <<'END'
+. ./functions
+object >job
+pods "$(pod gpt-launcher-a 1 '"terminated":{"exitCode":65}')" >pods
+END
+echo bad >cluster/logs.gpt-launcher-a
+: >cluster/after.gpt-launcher-a
+run k8s run --kind mpijob "${words[@]:2}" -- train
+expect 65 "a launcher that fails for good"
+last_line_is 'dslaunch: the MPIJob is suspended; dslaunch k8s delete removes it'
+grep -q '^patch mpijobs.kubeflow.org gpt .*"suspend":true' cluster/calls || die "the operator goes on"
+
+# A pod that no node takes is named while the output of the root is shown.
+fresh
+cat >cluster/on_apply <<'END'
+. ./functions
+object >job
+unplaced='{"metadata":{"name":"gpt-1-b"},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","message":"1 Insufficient cpu"}]}}'
+pods "$(pod gpt-0-a 1 '"running":{}')" "$unplaced" >pods
+END
+echo 'sleep 12; . ./functions; pods "$(pod gpt-0-a 1 '"'"'"terminated":{"exitCode":69}'"'"')" >pods
+object '"'"'{"type":"Failed","status":"True"}'"'"' >job' >cluster/after.gpt-0-a
+: >cluster/logs.gpt-0-a
+run k8s run "${words[@]}" -- train
+expect 69 "a job that has not enough room"
+grep -q 'gpt: no node takes 1 of 1 pod: gpt-1-b: 1 Insufficient cpu' err && grep -q 'hint: .*--gang' err || die "which pod has no node"
 
 # Words of the API server are shown as they are, with what to change.
 fresh

@@ -6,7 +6,6 @@ import yaml
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 JOIN_PORT = 29400
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-STOCK_RUNTIMES = {"torch-distributed"}
 CONFIG = "/opt/dslaunch/job/train.toml"
 SSHD = ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]
 
@@ -107,6 +106,10 @@ class Checker:
         self.need(of_container.get("allowPrivilegeEscalation") is False, "privileges can be gained")
         self.need(of_container.get("capabilities") == {"drop": ["ALL"]}, "capabilities are kept")
 
+        if of_container.get("readOnlyRootFilesystem"):
+            paths = {m["mountPath"] for m in container.get("volumeMounts", [])}
+            self.need({"/tmp", "/home/mpiuser/runs"} <= paths, "nowhere to write")
+
     def agent(self, pod, container, env):
         self.need("--join" in container["command"], "an agent that does not join")
         for name in ("POD_IP", "POD_UID", "POD_NAMESPACE", "DSLAUNCH_TOKEN"):
@@ -160,16 +163,24 @@ class Checker:
         self.need(expand_peers(given) == expected, f"--peers {given} is not {expected}")
 
     def batch_job(self, spec):
-        self.need(spec["completionMode"] == "Indexed", "not indexed")
         self.need(spec["completions"] == spec["parallelism"], "completions and parallelism differ")
+        self.policies(spec)
+
+    def policies(self, spec):
+        self.need(spec["completionMode"] == "Indexed", "not indexed")
         self.need(spec.get("podReplacementPolicy") == "Failed", "two pods of one index at once")
         self.need(spec.get("backoffLimitPerIndex", 0) >= 10, "one back-off for all pods: a lost pod costs minutes")
         self.need(spec.get("maxFailedIndexes") == 0, "a lost index does not end the job")
         codes = {action: [c for r in spec["podFailurePolicy"]["rules"] if r["action"] == action and "onExitCodes" in r
                           for c in r["onExitCodes"]["values"]] for action in ("FailJob", "Ignore")}
-        self.need(93 in codes["FailJob"], "93 does not end the job")
+        self.need({64, 65, 93} == set(codes["FailJob"]), "64, 65 or 93 does not end the job")
         self.need(143 in codes["Ignore"], "pods that end with an evicted one use up their budget")
         self.need(spec["template"]["spec"].get("restartPolicy") == "Never", "containers restart in place")
+
+    def set_policy(self, spec):
+        rules = spec.get("failurePolicy", {}).get("rules", [])
+        self.need([(r["action"], r["onJobFailureReasons"]) for r in rules] == [("FailJobSet", ["PodFailurePolicy"])],
+                  "93 restarts the set")
 
     def job_(self, spec, name):
         self.batch_job(spec)
@@ -181,8 +192,7 @@ class Checker:
     def jobset_(self, spec, name):
         self.need(spec["network"]["enableDNSHostnames"], "no names for pods")
         self.need(spec["network"]["publishNotReadyAddresses"], "pods that are not ready have no name")
-        rules = spec["failurePolicy"].get("rules", [])
-        self.need([r["action"] for r in rules] == ["FailJobSet"], "93 restarts the set")
+        self.set_policy(spec)
         group = spec["replicatedJobs"][0]
         job = group["template"]["spec"]
         self.batch_job(job)
@@ -221,6 +231,7 @@ class Checker:
     def mpijob_(self, spec, name):
         replicas = spec["mpiReplicaSpecs"]
         self.need(set(replicas) == {"Launcher", "Worker"}, "not a launcher and workers")
+        self.need(spec["runPolicy"]["backoffLimit"] <= 3, "a wrong configuration is tried again for minutes")
         self.need(replicas["Worker"].get("restartPolicy") == "OnFailure", "mpi-operator does not replace a worker that has failed")
         user = pods(replicas["Worker"])[0].get("securityContext", {}).get("runAsUser", 0)
         self.need(spec["sshAuthMountPath"] == ("/home/mpiuser/.ssh" if user else "/root/.ssh"), "keys that sshd does not find")
@@ -243,28 +254,35 @@ class Checker:
             self.need({"cpu", "memory"} == set(given.get(which, {})), "a ResourceQuota refuses the launcher")
 
     def clustertrainingruntime_(self, spec, name):
-        jobs = {j["name"]: j for j in spec["template"]["spec"]["replicatedJobs"]}
-        self.need(set(jobs) == {"node", "launcher"}, "not node and launcher")
+        inner = spec["template"]["spec"]
+        jobs = {j["name"]: j for j in inner["replicatedJobs"]}
+        torch = "torch" in spec["mlPolicy"]
+        self.need(set(jobs) == ({"node"} if torch else {"node", "launcher"}), "not node and launcher")
+        self.set_policy(inner)
+        self.policies(jobs["node" if torch else "launcher"]["template"]["spec"])
         for job in jobs.values():
             container = pods(job)[0]["containers"][0]
             self.need(container["name"] == "node", "Trainer mounts its keys only in 'node'")
             self.need(pods(job)[0]["securityContext"]["fsGroup"] == 1000, "keys that uid 1000 cannot read")
+        if torch:
+            self.need("image" not in pods(jobs["node"])[0]["containers"][0], "all jobs share the runtime, but not its image")
+            return
         sshd = pods(jobs["node"])[0]["containers"][0]
         self.need(sshd["command"] + sshd["args"] == SSHD, "another sshd")
         self.need(sshd["readinessProbe"]["tcpSocket"]["port"] == 2222, "the probe asks another port")
 
     def trainjob_(self, spec, name):
-        runtime = spec["runtimeRef"]["name"]
-        known = runtime in STOCK_RUNTIMES or runtime in self.named("ClusterTrainingRuntime")
-        self.need(known, f"no runtime {runtime}")
-        if runtime in STOCK_RUNTIMES:
+        runtime = self.named("ClusterTrainingRuntime").get(spec["runtimeRef"]["name"])
+        self.need(runtime, f"no runtime {spec['runtimeRef']['name']}")
+        torch = runtime and "torch" in runtime["spec"]["mlPolicy"]
+        if torch:
             self.need(spec["trainer"]["command"][0] == "torchrun", "not torchrun")
             env = [e["name"] for e in spec["trainer"].get("env", [])]
             trains = any(w.endswith(".toml") for w in spec["trainer"]["command"])
             self.need(trains == ("DSLAUNCH_JOB_KEY" in env), "no key for the ranks")
         jobs = {j["name"] for p in spec["runtimePatches"]
                 for j in p["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]}
-        self.need(jobs == ({"node"} if runtime in STOCK_RUNTIMES else {"node", "launcher"}),
+        self.need(jobs == ({"node"} if torch else {"node", "launcher"}),
                   f"patches for {jobs}")
 
 

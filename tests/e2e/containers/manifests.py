@@ -105,9 +105,14 @@ BROKEN = [
     ("volcano.yaml", "exitCode: 93", "exitCode: 92", "93"),
     ("volcano.yaml", "restartPolicy: Never", "restartPolicy: OnFailure", "exit code"),
     ("mpijob.yaml", "/home/mpiuser/.ssh", "/root/.ssh", "not find"),
+    ("mpijob.yaml", "backoffLimit: 3", "backoffLimit: 6", "for minutes"),
     ("mpijob.yaml", "memory: \"1Gi\"", "storage: \"1Gi\"", "ResourceQuota"),
     ("etjob.yaml", "name: et\n", "name: worker\n", "'et'"),
     ("trainjob.yaml", "name: dslaunch-distributed\n  trainer", "name: dslaunch\n  trainer", "no runtime"),
+    ("trainjob.yaml", "[64, ", "[", "64"),
+    ("trainjob.yaml", "restartPolicy: Never", "restartPolicy: OnFailure", "in place"),
+    ("trainjob-torch.yaml", "[64, ", "[", "64"),
+    ("trainjob-torch.yaml", "[PodFailurePolicy]", "[FailedIndexes]", "93"),
     ("trainjob.yaml", "fsGroup: 1000", "fsGroup: 0", "uid 1000"),
     ("trainjob.yaml", "port: 2222", "port: 22", "probe"),
     ("trainjob-torch.yaml", "DSLAUNCH_JOB_KEY", "JOB_KEY", "no key"),
@@ -187,6 +192,19 @@ def bad_words_are_refused():
     assert run.returncode == 64 and "manifest" in run.stderr, run.stderr
 
 
+def read_only_images_have_places_to_write():
+    for kind in KINDS:
+        root = ["--run-as-root"] if kind == "etjob" else []
+        text = manifest("--kind", kind, *root, "--image", "i", "--claim", "c:/c", "--read-only", "--", "a").stdout.decode()
+        problems = rules.problems_of(text)
+        assert not problems, problems
+        for doc in rules.load(text):
+            of_runtime = doc["kind"] == "ClusterTrainingRuntime"
+            for pod in rules.pods(doc):
+                for container in pod["containers"]:
+                    assert ("readOnlyRootFilesystem" in container["securityContext"]) != of_runtime, (kind, container)
+
+
 def a_new_token_is_random_and_whole():
     tokens = set()
     for _ in range(3):
@@ -206,6 +224,7 @@ def main():
         any_word_survives(folder, trials)
         print(f"{trials} manifests of random words read back the same")
         bad_words_are_refused()
+        read_only_images_have_places_to_write()
         a_new_token_is_random_and_whole()
     print("OK")
 

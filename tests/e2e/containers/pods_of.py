@@ -49,7 +49,7 @@ def mounted(spec, container, docs, folder):
 
 def pods(docs):
     """(host name, subdomain, variables of the controller, labels, pod spec), by index."""
-    job = next(d for d in docs if d["kind"] not in ("ConfigMap", "Service", "Secret"))
+    job = next(d for d in docs if d["kind"] not in ("ConfigMap", "Service", "Secret", "ClusterTrainingRuntime"))
     kind, name, spec = job["kind"], job["metadata"]["name"], job["spec"]
     if job["apiVersion"].startswith("batch.volcano"):
         task = spec["tasks"][0]

@@ -46,3 +46,23 @@ TEST_CASE(
   CHECK_FALSE(neither.socket);
   CHECK(neither.problem.find("127.0.0.78: Connection refused") != std::string::npos);
 }
+
+TEST_CASE("a host that says where it is now is dialed there at once, also while it is dialed") {
+  asio::io_context io(1);
+  tcp::acceptor here(io, {asio::ip::make_address("127.0.0.1"), 0});
+  SshSettings settings;
+  settings.host_name = settings.found_by = "w-1.gpt.invalid";
+  settings.port = here.local_endpoint().port();
+  SshOptions options;
+  options.moved = std::make_shared<NewAddresses>();
+  const auto exchange = std::make_shared<SshExchange>(io, options);
+  for (const char* old : {"127.0.0.79", "127.0.0.78"}) {  // it is told during the first attempt
+    settings.address = old;
+    std::optional<Reached> result;
+    const auto connection =
+        open_connection(*exchange, settings, {}, [&](Reached end) { result = std::move(end); });
+    options.moved->set("w-1", "127.0.0.1");
+    while (!result) io.run_one();
+    CHECK(result->address == "127.0.0.1");
+  }
+}

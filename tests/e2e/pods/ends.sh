@@ -186,6 +186,17 @@ case_idle() {
   podctl term "$job.1"
   all_end 0 2
 }
+# Wrong words end a pod before it has a job: the termination message says which.
+case_wrong_words() {
+  podctl create "$job.0" -- dslaunch as torchrun --no-such-option train.toml
+  podctl create "$job.1" -- dslaunch as torchrun --nnodes 2:4 train.toml
+  podctl create "$job.2" -- dslaunch --no-such-option train.toml
+  podctl create "$job.3" -- dslaunch agent --join --no-such-option -- true
+  all_end 64 4
+  local i
+  for i in 0 2 3; do want_report "$job.$i" '"reason":".*--no-such-option.*"exit_code":64'; done
+  want_report "$job.1" 'elastic jobs are not supported'
+}
 # PID 1 ends what its ranks leave behind, and zombies do not gather.
 case_orphans() {
   agents indexed 2 -- -- sh -c 'for i in 1 2 3 4 5; do setsid sh -c "sleep 0.1 &" & done; sleep 1; ps -eo stat= | grep -c Z; setsid sleep 300 & exit 0'
@@ -193,6 +204,6 @@ case_orphans() {
   want_not "$job.0" '\[[01]\] [1-9]'
 }
 
-all="partition partition_healed recreate train_term kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting term_alone rank_fails orphans restart_in_place idle"
+all="partition partition_healed recreate train_term kill_root kill_root_replaced kill_worker kill_worker_replaced frozen term_worker term_root term_waiting term_alone rank_fails orphans wrong_words restart_in_place idle"
 [ $# -gt 0 ] || set -- $all
 cases_run "${PODS_JOBS:-6}" "$@"

@@ -63,6 +63,36 @@ TEST_CASE("a pod that has not started says why") {
   CHECK(unplaced->waiting == "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.");
 }
 
+TEST_CASE("each start of a container counts, and its last exit code stays known") {
+  const auto root = root_pod(
+      ManifestKind::mpijob,
+      R"({"items":[{"metadata":{"name":"gpt-launcher","uid":"u"},"status":{"containerStatuses":[)"
+      R"({"restartCount":2,"state":{"waiting":{"reason":"CrashLoopBackOff"}},)"
+      R"("lastState":{"terminated":{"exitCode":65}}}]}}]})");
+  CHECK(root->uid == "u/2");
+  CHECK(!root->started);
+  CHECK(root->code == 65);
+}
+
+TEST_CASE("pods that no node takes are named") {
+  const auto scheduled = [](const char* name, const char* phase, const char* status) {
+    return fmt::format(
+        R"({{"metadata":{{"name":"{}"}},"status":{{"phase":"{}","conditions":[{{"type":"PodScheduled",)"
+        R"("status":"{}","message":"0/1 nodes are available: 1 Insufficient cpu."}}]}}}})",
+        name, phase, status);
+  };
+  CHECK(unscheduled(list({scheduled("a", "Running", "True"), scheduled("b", "Pending", "False"),
+                          scheduled("c", "Failed", "False")})) ==
+        "1 of 2 pods: b: 0/1 nodes are available: 1 Insufficient cpu.");
+  CHECK(unscheduled(list({scheduled("a", "Pending", "True")})).empty());
+  FollowJob job("gpt", 600);
+  const std::string news = job.unscheduled_news({.unscheduled = "1 of 2 pods: b: Insufficient cpu"});
+  CHECK(news.find("gpt: no node takes 1 of 2 pods: b: Insufficient cpu\n  hint: ") == 0);
+  CHECK(news.find("--gang") != std::string::npos);
+  CHECK(job.unscheduled_news({.unscheduled = "1 of 2 pods: b: Insufficient cpu"}).empty());
+  CHECK(job.unscheduled_news({}).empty());
+}
+
 TEST_CASE("the end of each kind of object is read") {
   const auto condition = [](const char* type, const char* status) {
     return fmt::format(
@@ -114,6 +144,27 @@ TEST_CASE("a job is waited for, shown and ended with the code of its root") {
   CHECK(end.what == What::finish);
   CHECK(end.code == 9);
   CHECK(end.say == "gpt has failed: PodFailurePolicy: code 9");
+}
+
+TEST_CASE("a code that no restart cures ends a job that its operator starts again") {
+  for (const int code : {64, 65, 93}) {
+    FollowJob job("gpt", 600);
+    RootPod root{.name = "l", .uid = "1/0", .started = true};
+    CHECK(job.next({.root = root}, 1).what == What::follow);
+    root.code = code;
+    CHECK(job.next({.root = root}, 3).what == What::wait);
+    root.uid = "1/1";
+    CHECK(job.next({.root = root}, 4).what == What::follow);
+    root.started = false;
+    const FollowStep end = job.next({.root = root}, 11);
+    CHECK(end.what == What::finish);
+    CHECK(end.code == code);
+    CHECK(end.hopeless);
+  }
+  FollowJob job("gpt", 600);
+  RootPod root{.name = "l", .uid = "1/0", .started = true, .code = 69};
+  job.next({.root = root}, 1);
+  CHECK(job.next({.root = root}, 100).what == What::wait);
 }
 
 TEST_CASE("other ends: success, failure without a code, deletion, no start") {

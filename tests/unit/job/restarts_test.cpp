@@ -155,6 +155,18 @@ TEST_CASE("restarts in a row wait longer and longer, not after an epoch that ran
   CHECK(restart_delay(1000) == 30s);
 }
 
+TEST_CASE("a rank that was told to end leaves its node time to end too: one restart for both") {
+  JobState job = started_job(2, 1, kTwice);
+  CHECK(said_by(job.on(exited(1, 143), kT0)) ==
+        "rank 1 on n1: exited 143; restart 1 of 2 in 1 s\n");
+  job.on(exited(0, 143), kT0);
+  CHECK(text_of(job.on(AgentCleared{0}, kT0)).empty());
+  CHECK(text_of(job.on(AgentCleared{1}, kT0)).empty());
+  CHECK(text_of(job.on(AgentLost{1, "gone"}, kT0 + 200ms)) == "close 1, open 2");
+  job.on(AgentGreeted{2}, kT0 + 3s);
+  CHECK(text_of(job.on(AgentSwept{2, 0}, kT0 + 3s)) == "say, spec 0, spec 1 to 2");
+}
+
 TEST_CASE("the line of a restart says how long it waits; a stop ends the wait") {
   JobState job = started_job(1, 1, {.max_restarts = 3});
   CHECK(said_by(job.on(exited(0, 5), kT0)) == "rank 0 on n0: exited 5; restart 1 of 3\n");

@@ -159,12 +159,8 @@ def until_root_ends(seconds):
     return run
 
 
-def retries(kind):
-    return not kind.ends or kind.name in SSH
-
-
 def until_failed(job):
-    if not retries(job.kind):
+    if job.kind.ends:
         job.wait_end(60)
     else:
         until_root_ends(60)(job)
@@ -191,8 +187,10 @@ class Case:
     edit: Callable = lambda text: text  # of the manifest
     own_space: bool = False
     steps: int = STEPS
+    every: int = 5  # steps between two checkpoints
 
 
+RARE = 1000  # steps: only TERM saves a checkpoint
 SAVED = Expect("complete", 0, resumed=True)
 
 
@@ -203,16 +201,17 @@ def deadline_of(text):
 
 CASES = {case.name: case for case in [
     Case("train", train, Expect("complete")),
-    Case("delete", at_step(delete), SAVED),
-    Case("delete-root", at_step(delete_root), SAVED),
+    Case("read-only", train, Expect("complete"), options=["--read-only"], what=SHORT),
+    Case("delete", at_step(delete), SAVED, every=RARE),
+    Case("delete-root", at_step(delete_root), SAVED, every=RARE),
     Case("force-delete", at_step(force_delete), SAVED),
-    Case("evict", at_step(evict), SAVED),
+    Case("evict", at_step(evict), SAVED, every=RARE),
     Case("kill-rank", at_step(kill_rank), SAVED),
     Case("kill-agent", at_step(kill_agent), SAVED),
     Case("kill-root", at_step(kill_root), SAVED),
     Case("kill-pause", at_step(kill_pause), SAVED, steps=120),  # the kubelet needs some seconds to see it
-    Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws")),
-    Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch")),
+    Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws"), every=RARE),
+    Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch"), every=RARE),
     Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), AGENTS, ["--with=--wait=40s"]),
     Case("missing-secret", missing_secret, Expect("complete"), TOKEN, secret=False),
     # The launcher of a TrainJob is created only when the other pods are ready.
@@ -224,6 +223,7 @@ CASES = {case.name: case for case in [
     Case("oom", until_root_ends(60), Expect("goes on|failed.*", 137, "memory"), ALL, ["--memory", "64Mi", "--max-restarts", "0"],
          ["--", "sh", "-c", "exec tail /dev/zero"]),
     Case("config-error", until_failed, Expect("failed: .*", 65, "train.steps"), what=[*SHORT, "train.steps=banana"]),
+    Case("wrong-option", until_failed, Expect("failed: .*", 64, "no-such-option"), options=["--with=--no-such-option"], what=SHORT),
     Case("start-error", until_failed, Expect("failed: .*", None, "run folder"), what=[*SHORT, "log.dir=/proc/nope"]),
     Case("quota", quota, Expect("complete"), what=SHORT, own_space=True),
 ]}
@@ -232,7 +232,7 @@ SHORT_FORM = [("indexed", "train"), ("indexed", "kill-rank"), ("indexed", "delet
 
 
 def expectation(kind, case):
-    """Where nothing ends after a failure: pods of a service start again, and so do launchers of operators for some minutes."""
-    if case.expect.end.startswith("failed:") and retries(kind) and case.name != "deadline":
+    """Nothing ends the pods of a service: they start again after a failure."""
+    if case.expect.end.startswith("failed:") and not kind.ends:
         return replace(case.expect, end="goes on")
     return case.expect

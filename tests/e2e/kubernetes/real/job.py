@@ -14,7 +14,7 @@ RESUMED = re.compile(r"checkpoint: step (\d+) resumed from")
 STEPS = 40
 RUN = f"{int(time.time()):x}"  # folders of an earlier run are not seen
 # Some tenths of a second for each step on a quarter of a CPU.
-TRAINING = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "batch.accum=16", "checkpoint.every=5"]
+TRAINING = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "batch.accum=16"]
 
 MEMORY = ["--memory", "300Mi"]
 
@@ -49,9 +49,9 @@ class Job:
         self.main_end = None
 
     # Making it
-    def manifest(self, options=(), what=None, steps=STEPS):
+    def manifest(self, options=(), what=None, steps=STEPS, every=5):
         folder = f"/runs/{RUN}/{self.name}"
-        training = [*TRAINING, f"train.steps={steps}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints"]
+        training = [*TRAINING, f"train.steps={steps}", f"checkpoint.every={every}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints"]
         return self.cluster.dslaunch(
             "k8s", "manifest", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space, "--nodes", "2",
             "--image", self.cluster.image, "--cpu", "250m", "--leave", "30", *(MEMORY if "--memory" not in options else []),

@@ -38,24 +38,6 @@ KINDS = {
     ]
 }
 
-# Trainer's runtime for torchrun, as far as a job of dslaunch uses it; a site has its own.
-TORCH_RUNTIME = {
-    "apiVersion": "trainer.kubeflow.org/v1alpha1",
-    "kind": "ClusterTrainingRuntime",
-    "metadata": {"name": "torch-distributed", "labels": {"trainer.kubeflow.org/framework": "torch"}},
-    "spec": {
-        "mlPolicy": {"numNodes": 1, "torch": {}},
-        "template": {"spec": {"replicatedJobs": [{
-            "name": "node",
-            "template": {
-                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "example/torch"}]}}},
-            },
-        }]}},
-    },
-}
-
-
 def has_labels(pod, wanted):
     labels = pod["metadata"].get("labels", {})
     return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())

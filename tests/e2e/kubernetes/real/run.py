@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Runs the cases on the cluster that run.sh found, and writes the table of results."""
 import argparse
+import os
 import sys
+import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from cases import CASES, LATE_IMAGE, SHORT_FORM, TOKEN, expectation
-from cluster import SPACE, CaseFailed, Cluster, namespace
+from cluster import SPACE, CaseFailed, Cluster, namespace, wait_for
 from job import RUN, Job, stamp
 from judge import Seen, complaints
-from kinds import KINDS, TORCH_RUNTIME
+from kinds import KINDS
 from page import run_page
 from report import Result, print_result, summary, table
 from validate import validate
+
+OPERATORS = threading.Lock()
 
 
 def options():
@@ -69,13 +73,16 @@ def run_case(cluster, kind, case, corefile, number):
 
 
 def begin_case(cluster, job, case):
+    with OPERATORS:  # one may have ended since the last case
+        if reason := available(cluster, job.kind):
+            raise CaseFailed(reason)
     if case.own_space:
         cluster.apply(namespace(job.space, "restricted"), {
             "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": job.space},
             "spec": {"hard": {"limits.cpu": "300m"}}})
     if case.secret and job.kind.name in TOKEN:
         job.make_secret()
-    text = job.manifest(case.options, case.what, case.steps)
+    text = job.manifest(case.options, case.what, case.steps, case.every)
     if case.name == "late-image":
         text = text.replace(cluster.image, LATE_IMAGE)
     job.apply(case.edit(text))
@@ -112,6 +119,11 @@ def is_alive(cluster, kind):
     return lease is not None and time.time() - stamp(lease["spec"]["renewTime"]) < 60
 
 
+def is_established(cluster, resource):
+    conditions = (cluster.get("crd", resource) or {}).get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
 def available(cluster, kind):
     """Returns why a kind cannot run on this cluster; empty: it can."""
     if not kind.controller:
@@ -122,7 +134,7 @@ def available(cluster, kind):
         return f"the cluster does not have {kind.resource}"
     for _ in range(2):  # the first process may end because the API server does not serve its new types yet
         cluster.call([cluster.tool, "operator", kind.operator], seconds=120, check=False)
-        cluster.kc("wait", "--for=condition=established", "crd/" + kind.resource, "--timeout=30s")
+        wait_for(f"{kind.resource} is established", 30, lambda: is_established(cluster, kind.resource))
     return ""
 
 
@@ -137,8 +149,6 @@ def open_kinds(cluster, kinds):
             print(f"skipped: {kind.name}: {reason}", flush=True)
         else:
             found.append(kind)
-    if any(kind.name == "trainjob-torch" for kind in found):
-        cluster.apply(TORCH_RUNTIME)
     return found
 
 
@@ -171,6 +181,8 @@ def main():
     args = options()
     cluster = Cluster()
     cluster.logs = args.logs
+    if args.logs:
+        os.makedirs(args.logs, exist_ok=True)
     try:
         results = run_all(cluster, args)
         text = table(cluster.versions(), results)
