@@ -8,6 +8,11 @@ namespace ds {
 
 using Clock = std::chrono::steady_clock;
 
+/// Returns a time in seconds.
+inline double seconds_of(Clock::duration span) {
+  return std::chrono::duration<double>(span).count();
+}
+
 class Deadline {
  public:
   static Deadline after(Clock::duration span) { return Deadline(Clock::now() + span); }

@@ -1,8 +1,9 @@
 // require_agreement(): finds the majority.
+#include "engine/comm/notes.h"
+
 #include <map>
 
 #include "engine/base/error.h"
-#include "engine/comm/notes.h"
 
 namespace ds {
 namespace {

@@ -22,8 +22,6 @@ Call take_call(ByteReader& in) {
 // Of a report; longer than any job, and far from overflow.
 constexpr std::uint64_t kMostMilliseconds = (std::uint64_t{1} << 40) - 1;
 
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
 const RankReport::InGroup* find_group(const RankReport& report, const std::string& group) {
   const auto found = std::ranges::find(report.groups, group, &RankReport::InGroup::group);
   return found == report.groups.end() ? nullptr : &*found;
@@ -172,7 +170,7 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
     return fmt::format(
         "rank {} has been silent for {:.0f} s: it is stopped, or its machine or network "
         "failed; it was {}",
-        rank, seconds(now - other.beat_at), place_of(other.report));
+        rank, seconds_of(now - other.beat_at), place_of(other.report));
   }
   if (now - waiting.since < patience) return std::nullopt;
   // Between programs nothing counts progress: slow work there has its own deadline.
@@ -180,7 +178,7 @@ std::optional<std::string> judge(const Waiting& waiting, std::span<const Observe
     const bool still = waits_somewhere(other.report) || !other.report.doing.empty();
     if (!still || now - other.progress_at < patience) return std::nullopt;
   }
-  return fmt::format("no rank has made progress for {:.0f} s: {}", seconds(now - waiting.since),
+  return fmt::format("no rank has made progress for {:.0f} s: {}", seconds_of(now - waiting.since),
                      laggard_text(waiting, ranks));
 }
 
@@ -213,7 +211,7 @@ Findings find_hangs(std::span<const Observed> ranks,
   const auto worst = std::ranges::max_element(ranks, {}, silence);
   if (silence(*worst) >= patience / 2) {
     findings.suspicion = fmt::format("rank {} has been silent for {:.0f} s", worst - ranks.begin(),
-                                     seconds(silence(*worst)));
+                                     seconds_of(silence(*worst)));
   }
   findings.place = place_of(ranks.front().report);
   return findings;

@@ -46,8 +46,6 @@ void touch(std::span<std::byte> memory) {
   }
 }
 
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
 }  // namespace
 
 Snapshot::Snapshot(Device& device, HeldStates& held, std::span<std::byte> memory, int threads)
@@ -126,8 +124,8 @@ SnapshotTimes Snapshot::end() {
   if (device_stream_) device_stream_->synchronize();
   host_stream_->synchronize();
   const Clock::time_point waited = held_.first_wait();
-  return {.copied_s = seconds(copied_ - began_),
-          .stall_s = waited < copied_ ? seconds(copied_ - waited) : 0};
+  return {.copied_s = seconds_of(copied_ - began_),
+          .stall_s = waited < copied_ ? seconds_of(copied_ - waited) : 0};
 }
 
 void touch_pages(std::span<std::byte> memory) {

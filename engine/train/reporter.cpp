@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kMedianWindow = 4096;  // logged steps
 
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
 }  // namespace
 
 Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started)
@@ -26,7 +24,7 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::ti
       logged_at_(Clock::now()),
       flops_per_token_(training_flops_per_token(config.model, config.data.seq_len)) {}
 
-double Reporter::elapsed() const { return seconds(Clock::now() - started_); }
+double Reporter::elapsed() const { return seconds_of(Clock::now() - started_); }
 
 void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
                       int world_size) {
@@ -70,12 +68,12 @@ void Reporter::step(const StepReport& report) {
   summary_.redone_updates = report.redone;
   summary_.loss_scale = report.loss_scale;
   tokens_since_log_ += report.tokens;
-  rate_.update(report.step, seconds(now - started_));
+  rate_.update(report.step, seconds_of(now - started_));
   const bool last = report.step == config_.train.steps || report.stop;
   const bool logged = is_first || report.step % config_.log.every == 0 || last;
   if (!logged && !progress_.live()) return;
 
-  const double spent = std::max(seconds(now - logged_at_), 1e-9);
+  const double spent = std::max(seconds_of(now - logged_at_), 1e-9);
   const double tokens_per_s = static_cast<double>(tokens_since_log_) / spent;
   const double fraction = matrix_peak_ > 0 ? tokens_per_s * flops_per_token_ / matrix_peak_ : 0.0;
   progress_.show({.step = report.step,

@@ -81,7 +81,7 @@ bool HangGuard::look() {
     give_up(in.group, in.calls.back(),
             fmt::format("rank 0 has been silent for {:.0f} s: it is stopped, or its machine or "
                         "network failed; it was {}",
-                        std::chrono::duration<double>(silence).count(),
+                        seconds_of(silence),
                         place_of_rank_0_.empty() ? "never heard of" : place_of_rank_0_));
   }
   return soon;

@@ -15,8 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-
 // What the members of a group tell each other: where this one listens, and how to read its memory.
 struct Card {
   Endpoint at;
@@ -64,7 +62,7 @@ struct MeshCollectives::Mesh {
     return {ErrorKind::comm,
             fmt::format("rank {} (of group {}): rendezvous: no answer from {} {} after {:.3g} s",
                         rank_of(own), spec.name, ranks.size() == 1 ? "rank" : "ranks",
-                        fmt::join(ranks, ", "), seconds(Clock::now() - begun))};
+                        fmt::join(ranks, ", "), seconds_of(Clock::now() - begun))};
   }
 };
 
@@ -109,7 +107,7 @@ void MeshCollectives::join_rank_0() {
     if (error.kind() != ErrorKind::comm) throw;
     throw Error(ErrorKind::comm,
                 fmt::format("rank {}: rank 0 did not answer within {:.3g} s: {}", rank(),
-                            seconds(rendezvous_.timeout), error.what()),
+                            seconds_of(rendezvous_.timeout), error.what()),
                 "check that rank 0 is running and that MASTER_ADDR is an address of its node that "
                 "this node can reach");
   }

@@ -103,7 +103,7 @@ void MeshGroup::fail_of_lateness() {
     names += (names.empty() ? "" : ", ") + name_of(peer);
   }
   fail(fmt::format("no answer from {} after {:.3g} s", sending.empty() ? others : sending,
-                   std::chrono::duration<double>(Clock::now() - begun_).count()));
+                   seconds_of(Clock::now() - begun_)));
 }
 
 void MeshGroup::fail_of_peer(int peer) {

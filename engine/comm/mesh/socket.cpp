@@ -159,8 +159,7 @@ UniqueFd dial(const Endpoint& to, Deadline deadline) {
     if (deadline.passed())
       throw Error(ErrorKind::comm, fmt::format("{} did not answer: {}", to.text(), why));
     if (const auto waited = Clock::now() - begun; begun + waited >= word_at) {
-      fmt::print(stderr, "has waited {:.3g} s for {}: {}\n",
-                 std::chrono::duration<double>(waited).count(), to.text(), why);
+      fmt::print(stderr, "has waited {:.3g} s for {}: {}\n", seconds_of(waited), to.text(), why);
       word_at = begun + 2 * waited;
     }
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));

@@ -61,8 +61,7 @@ Communicator::Failure Communicator::settle(std::unique_lock<std::mutex>& lock, D
     if (state_ != State::busy) break;
     const Clock::duration span = Clock::now() - begun;
     if (deadline.passed()) {
-      return fmt::format("no answer after {:.3g} s: NCCL is still {}",
-                         std::chrono::duration<double>(span).count(), doing_);
+      return fmt::format("no answer after {:.3g} s: NCCL is still {}", seconds_of(span), doing_);
     }
     lock.unlock();
     if (span < kEager) {

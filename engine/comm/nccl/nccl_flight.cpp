@@ -85,8 +85,7 @@ bool NcclGroup::look(Clock::time_point now, Clock::duration gap) {
   {
     const std::lock_guard lock(mutex_);
     if (const Flight* const late = log_.late(now))
-      why = fmt::format("no answer after {:.3g} s",
-                        std::chrono::duration<double>(now - late->since).count());
+      why = fmt::format("no answer after {:.3g} s", seconds_of(now - late->since));
     if (!hopeless_.empty()) why = hopeless_;
     if (news) why = *news;
     if (why.empty()) return message_.empty() && !log_.is_idle();
