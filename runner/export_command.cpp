@@ -2,6 +2,9 @@
 #include "runner/export_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
 
 #include "engine/base/error.h"
 #include "engine/base/tool_options.h"
@@ -25,6 +28,10 @@ ExportRequest request_of(const ToolWords& words) {
   ExportRequest request{.out = words.others[1], .dtype = dtype_of(words.value("--dtype"))};
   if (words.has("--shard-size")) request.shard_bytes = words.bytes("--shard-size");
   if (words.has("--vocab")) request.vocab = words.number("--vocab");
+  request.like = words.value("--like");
+  if (!request.like.empty() && !std::filesystem::exists(request.like + "/config.json"))
+    throw Error(ErrorKind::usage, fmt::format("--like {}: has no config.json", request.like),
+                "name a Hugging Face folder");
   return request;
 }
 
@@ -43,7 +50,14 @@ void tell(const std::string& from, const ExportRequest& request, const ExportRes
   if (result.overflowed > 0)
     fmt::print("  {} weights exceed the range of fp16 and became infinite; use bf16 or fp32\n",
                result.overflowed);
-  fmt::print("  no tokenizer: the files contain only the model\n");
+  if (!result.copied.empty()) {
+    fmt::print("  as they are in {}: {}\n", result.like, fmt::join(result.copied, ", "));
+  } else if (result.like.empty()) {
+    fmt::print("  no tokenizer: the files contain only the model\n");
+  } else {
+    fmt::print("  no tokenizer: {} has none, or is not here (name a folder with --like)\n",
+               result.like);
+  }
 }
 
 }  // namespace

@@ -61,9 +61,12 @@ constexpr ToolOption kExport[] = {
     {"--dtype", Kind::choice, "fp32|bf16|fp16", "Type of the weights written (default: fp32)"},
     {"--shard-size", Kind::bytes, "SIZE", "Most bytes of tensors in one file (default: 5G)"},
     {"--vocab", Kind::number, "N",
-     "Rows of the embedding to write (default: as many as the tokenizer\n"
-     "has tokens; the rows beyond are padding)",
+     "Rows of the embedding to write (default: as many as the folder of\n"
+     "--like has, else as the tokenizer has tokens; more are padding)",
      "Options", 1, 1 << 24},
+    {"--like", Kind::text, "FOLDER",
+     "Hugging Face folder whose tokenizer, generation_config.json and\n"
+     "special tokens are copied (default: model.from of the training)"},
 };
 
 constexpr ToolOption kAverage[] = {

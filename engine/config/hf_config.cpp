@@ -39,7 +39,7 @@ class Reader {
   std::int64_t integer(const char* name, std::string_view key, std::int64_t absent) {
     constexpr std::int64_t kMost = 1 << 30;  // products of two fit into 64 bits
     std::int64_t value = get(name, absent, &Json::is_number_integer, "a whole number");
-    if (value < 0 || value > kMost) {
+    if (find(name) != nullptr && (value < 0 || value > kMost)) {
       refuse(name, shown(*find(name)), fmt::format("expected 0 to {}", kMost));
       value = absent;
     }
@@ -108,30 +108,36 @@ void read_gpt2(Reader& r) {
   r.require("tie_word_embeddings", true, "the head is the embedding");
 }
 
-/// Reads the kind of scaling and its numbers.
+/// Reads the kind of scaling and its numbers, which have no defaults.
 void read_scaling(Reader& r) {
   constexpr const char* kKey = "model.rope_scaling";
   const char* const name = r.find("rope_type") == nullptr && r.find("type") ? "type" : "rope_type";
   const Json* const found = r.find(name);
   const Json type = found == nullptr ? Json("default") : *found;
-  if (type == "default") {
-    r.add(name, kKey, {std::string("none")}, type);
-  } else if (type == "linear" || type == "llama3") {
-    r.add(name, kKey, {type.get<std::string>()}, type);
-    r.number("factor", "model.rope_factor", 1);
-  } else {
-    r.refuse(name, shown(type), "only default, linear and llama3 are supported");
-  }
-  if (type != "llama3") return;
-  r.number("low_freq_factor", "model.rope_low", 1);
-  r.number("high_freq_factor", "model.rope_high", 4);
-  r.integer("original_max_position_embeddings", "model.rope_trained", 8192);
+  if (type == "default") return r.add(name, kKey, {std::string("none")}, type);
+  if (type != "linear" && type != "llama3")
+    return r.refuse(name, shown(type), "only default, linear and llama3 are supported");
+  r.add(name, kKey, {type.get<std::string>()}, type);
+  const auto has = [&r](const char* number) {
+    if (r.find(number) != nullptr) return true;
+    r.refuse(number, "not given", "it has no default");
+    return false;
+  };
+  if (has("factor")) r.number("factor", "model.rope_factor", 1);
+  if (type == "linear") return;
+  if (has("low_freq_factor")) r.number("low_freq_factor", "model.rope_low", 1);
+  if (has("high_freq_factor")) r.number("high_freq_factor", "model.rope_high", 4);
+  if (has("original_max_position_embeddings"))
+    r.integer("original_max_position_embeddings", "model.rope_trained", 8192);
 }
 
 /// Transformers 5 writes the angles of rotary positions into rope_parameters, transformers 4 into
 /// rope_theta and rope_scaling.
 void read_rope(Reader& r) {
   const Json* const parameters = r.find("rope_parameters");
+  const Json* const scaling = r.find("rope_scaling");
+  if (parameters != nullptr && scaling != nullptr && *parameters != *scaling)
+    return r.refuse("rope_scaling", shown(*scaling), "rope_parameters has other values");
   const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
   const Json* const found = r.find(name);
   if (found != nullptr && !found->is_object())
@@ -140,15 +146,15 @@ void read_rope(Reader& r) {
     for (const auto& [key, value] : found->items())
       if (value.is_object() || (key == "partial_rotary_factor" && value != 1.0))
         r.refuse(name, shown(*found), fmt::format("{} is not supported", shown(key)));
+  if (const Json* const part = r.find("partial_rotary_factor"); part != nullptr && *part != 1.0)
+    r.refuse("partial_rotary_factor", shown(*part), "only 1 is supported");
   const Json none = Json::object();
   const std::string prefix = fmt::format("{}.", name);
   Reader inner(found != nullptr ? *found : none, r.out(), prefix);
-  if (parameters == nullptr) {
-    r.number("rope_theta", "model.rope_theta", 10000);
-  } else if (const double theta = inner.number("rope_theta", "model.rope_theta", 10000);
-             r.number("rope_theta", "", theta) != theta) {
-    r.refuse("rope_theta", shown(*r.find("rope_theta")), "rope_parameters has another value");
-  }
+  const bool is_inside = inner.find("rope_theta") != nullptr;
+  const double theta = (is_inside ? inner : r).number("rope_theta", "model.rope_theta", 10000);
+  if (is_inside && r.number("rope_theta", "", theta) != theta)
+    r.refuse("rope_theta", shown(*r.find("rope_theta")), fmt::format("{} has another value", name));
   if (found == nullptr) {
     r.add(name, "model.rope_scaling", {std::string("none")}, nullptr);
   } else {
@@ -174,11 +180,11 @@ void read_llama(Reader& r, std::int64_t positions) {
   r.integer("num_hidden_layers", "model.layers", 32);
   const std::int64_t hidden = r.integer("hidden_size", "model.hidden", 4096);
   const std::int64_t heads = r.integer("num_attention_heads", "model.heads", 32);
-  r.integer("num_key_value_heads", "model.kv_heads", is_llama ? heads : is_mistral ? 8 : 32);
+  const bool as_heads = is_llama || r.has("num_key_value_heads");  // where it is missing or null
+  r.integer("num_key_value_heads", "model.kv_heads", as_heads ? heads : is_mistral ? 8 : 32);
   r.integer("intermediate_size", "model.ffn", is_llama ? 11008 : is_mistral ? 14336 : 22016);
   const std::int64_t plain = heads > 0 ? hidden / heads : 0;
-  const std::int64_t head = r.integer("head_dim", "", plain);
-  r.add("head_dim", "model.head_size", {head * heads == hidden ? std::int64_t{0} : head}, plain);
+  r.integer("head_dim", "model.head_size", plain);
   r.number("rms_norm_eps", "model.norm_eps", 1e-6);
   read_rope(r);
   r.flag("tie_word_embeddings", "model.tied", false);
@@ -192,9 +198,17 @@ void read_llama(Reader& r, std::int64_t positions) {
 }  // namespace
 
 HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64_t positions) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object())
-    throw Error(ErrorKind::config, "config.json is not a JSON object", "save the model again");
+  constexpr int kDeepest = 100;  // each level takes stack
+  bool is_deep = false;
+  const auto see = [&is_deep](int depth, Json::parse_event_t, const Json&) {
+    is_deep = is_deep || depth > kDeepest;
+    return true;
+  };
+  const Json json = Json::parse(text, see, false);
+  if (!json.is_object() || is_deep)
+    throw Error(ErrorKind::config,
+                is_deep ? "config.json is nested too deeply" : "config.json is not a JSON object",
+                "save the model again");
   HfConfig config;
   Reader reader(json, config);
   const Json* const type = reader.find("model_type");
@@ -204,8 +218,9 @@ HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64
   } else if (config.arch == "gpt2") {
     read_gpt2(reader);
   } else {
-    config.refused = {fmt::format(
-        "model_type: {}; only gpt2, llama, mistral and qwen2 are supported", shown(config.arch))};
+    config.refused = {
+        fmt::format("model_type: {}; only gpt2, llama, mistral and qwen2 are supported",
+                    config.arch.empty() ? "not given" : shown(config.arch))};
   }
   return config;
 }
@@ -224,6 +239,7 @@ std::vector<std::string> hf_config_mismatches(std::string_view text, const Model
     return {fmt::format("model_type: {}, model.arch = \"{}\"", shown(theirs.arch), model.arch)};
   TrainConfig config;
   config.model = model;
+  config.model.head_size = model.elements_of_head();
   std::vector<std::string> lines;
   for (const HfConfig::Field& field : theirs.fields) {
     const ConfigValue ours = find_key(field.key)->get(config);

@@ -43,7 +43,7 @@ const Key kModelKeys[] = {
      "Initial weights: random, or a Hugging Face folder with config.json and safetensors of this model.", DS_FIELD(model.init)},
     {"model.dropout", K::number, true, 0, 0.999, "", "", "0.0",
      "Fraction of the activations set to 0 in training.", DS_FIELD(model.dropout)},
-    {"model.rope_theta", K::number, true, 1, 1e9, "", "", "from the preset, else 10000.0",
+    {"model.rope_theta", K::number, true, 1, 1e12, "", "", "from the preset, else 10000.0",
      "Llama's family: base of the rotary position angles.", DS_FIELD(model.rope_theta)},
     {"model.rope_scaling", K::choice, true, 0, 0, kScalings, "*", "from the preset, else \"none\"",
      "Llama's family: lower frequencies, for sequences longer than those of the first training. linear: all are divided by rope_factor; llama3: those of long waves, as Llama 3.1 does.", DS_WORD(model.rope_scaling, kScalings)},

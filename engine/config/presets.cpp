@@ -27,7 +27,7 @@ constexpr Preset kPresets[] = {
     {"llama-7b", "llama", 32, 4096, 32, 32000, 32, 11008, 1e4, false, 1e-6},
     {"llama-13b", "llama", 40, 5120, 40, 32000, 40, 13824, 1e4, false, 1e-6},
     {"llama-30b", "llama", 60, 6656, 52, 32000, 52, 17920, 1e4, false, 1e-6},
-    {"llama-65b", "llama", 80, 8192, 64, 32000, 64, 22016, 1e4, false, 1e-6},
+    {"llama-65b", "llama", 80, 8192, 64, 32000, 64, 22016, 1e4, false},
     {"llama2-7b", "llama", 32, 4096, 32, 32000, 32, 11008, 1e4, false},
     {"llama2-13b", "llama", 40, 5120, 40, 32000, 40, 13824, 1e4, false},
     {"llama2-70b", "llama", 80, 8192, 64, 32000, 8, 28672, 1e4, false},

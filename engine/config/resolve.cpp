@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/config/keys.h"
 #include "engine/config/llama_family.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/presets.h"
@@ -14,6 +15,14 @@ namespace {
 constexpr std::int64_t kVocabMultiple = 64;
 constexpr std::int64_t kByteVocab = 256;
 
+/// Returns whether a key has another value than that of a model without the key.
+bool differs_from_default(const ModelConfig& model, std::string_view key) {
+  TrainConfig config;
+  const ConfigValue usual = find_key(key)->get(config);
+  config.model = model;
+  return find_key(key)->get(config) != usual;
+}
+
 void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
   const auto refuse = [&](std::string_view key, std::string_view why) {
     return given.error({key}, fmt::format("{} does not apply to arch = \"gpt2\": {}", key, why),
@@ -24,10 +33,9 @@ void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
   if (model.head_size != 0) throw refuse("model.head_size", "a head has hidden / heads elements");
   if (!model.tied)
     throw refuse("model.tied", "its output head always shares the embedding's weights");
-  if (model.rope_theta != ModelConfig{}.rope_theta)
-    throw refuse("model.rope_theta", "its positions are learned");
-  if (model.rope_scaling != RopeScaling::none)
-    throw refuse("model.rope_scaling", "its positions are learned");
+  for (const char* key : {"model.rope_theta", "model.rope_scaling", "model.rope_factor",
+                          "model.rope_low", "model.rope_high", "model.rope_trained"})
+    if (differs_from_default(model, key)) throw refuse(key, "its positions are learned");
 }
 
 void require_rope(const ModelConfig& model, const GivenKeys& given) {
@@ -41,6 +49,11 @@ void require_rope(const ModelConfig& model, const GivenKeys& given) {
   if (model.rope_scaling == RopeScaling::none && model.rope_factor != 1) {
     throw given.error({"model.rope_factor"}, "model.rope_factor needs model.rope_scaling",
                       "set model.rope_scaling to \"linear\" or \"llama3\"");
+  }
+  for (const char* key : {"model.rope_low", "model.rope_high", "model.rope_trained"}) {
+    if (model.rope_scaling != RopeScaling::llama3 && differs_from_default(model, key))
+      throw given.error({key}, fmt::format("{} needs model.rope_scaling = \"llama3\"", key),
+                        "leave it out");
   }
   if (model.rope_high <= model.rope_low) {
     throw given.error({"model.rope_high", "model.rope_low"},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/exchange/companions.h"
 #include "engine/exchange/hf_config_json.h"
 #include "engine/exchange/model_facts.h"
 #include "engine/exchange/out_folder.h"
@@ -160,11 +161,13 @@ void require_tensors(const Checkpoint& checkpoint, const std::vector<HfTensor>& 
   throw Error(ErrorKind::config, text, "compare both with dslaunch inspect");
 }
 
-std::int64_t vocab_of(const ExportRequest& request, const ModelFacts& facts) {
+std::int64_t vocab_of(const ExportRequest& request, const ModelFacts& facts,
+                      const Companions& companions) {
   if (request.vocab > facts.model.vocab)
     throw Error(ErrorKind::usage,
                 fmt::format("--vocab {}: the model has {} rows", request.vocab, facts.model.vocab));
   if (request.vocab > 0) return request.vocab;
+  if (companions.vocab > 0) return std::min(companions.vocab, facts.model.vocab);
   return facts.tokens() > 0 ? std::min(facts.tokens(), facts.model.vocab) : facts.model.vocab;
 }
 
@@ -174,20 +177,28 @@ ExportResult export_hugging_face(const std::shared_ptr<const Checkpoint>& checkp
                                  const ExportRequest& request,
                                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
   const ModelFacts facts = model_facts(checkpoint->manifest());
-  const std::int64_t vocab = vocab_of(request, facts);
+  const std::string like = request.like.empty() ? facts.model.from : request.like;
+  const Companions companions = companions_of(like);
+  const std::int64_t vocab = vocab_of(request, facts, companions);
   const std::vector<HfTensor> tensors = hf_tensors(facts.model, vocab, facts.seq_len);
   require_tensors(*checkpoint, tensors);
   const std::vector<ShardFile> shards = cut_shards(tensors, request.dtype, request.shard_bytes);
   ExportResult result{.files = static_cast<int>(shards.size()),
                       .vocab = vocab,
                       .our_vocab = facts.model.vocab,
-                      .is_vocab_known = facts.tokens() > 0};
+                      .is_vocab_known = companions.vocab > 0 || facts.tokens() > 0,
+                      .like = like};
   for (const ShardFile& shard : shards) result.bytes += shard.bytes;
   OutFolder folder(request.out, result.bytes);
   Exporter exporter(checkpoint, tensors, request.dtype, progress);
   exporter.write_files(folder, shards);
   if (shards.size() > 1) folder.add_text("model.safetensors.index.json", index_json(shards));
-  folder.add_text("config.json", hf_config_json(facts.model, vocab, facts.seq_len, request.dtype));
+  const std::string config = hf_config_json(facts.model, vocab, facts.seq_len, request.dtype);
+  folder.add_text("config.json", with_tokens(config, companions));
+  for (const auto& [name, text] : companions.files) {
+    folder.add_text(name, text);
+    result.copied.push_back(name);
+  }
   folder.commit();
   result.overflowed = exporter.overflowed();
   return result;

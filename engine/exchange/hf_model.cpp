@@ -72,15 +72,45 @@ std::set<std::string> files_of(const std::string& folder) {
   return names;
 }
 
-float value_at(DType dtype, const std::uint8_t* data, std::int64_t element) {
-  if (dtype == DType::f32) {
-    float value = 0;
-    std::memcpy(&value, data + 4 * element, sizeof(value));
-    return value;
+/// Calls `action(load)`, where load(i) is element i of `data` as a float.
+template <class Action>
+void with_loader(DType dtype, const std::uint8_t* data, const Action& action) {
+  const auto half = [data](std::int64_t i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, data + 2 * i, sizeof(bits));
+    return bits;
+  };
+  if (dtype == DType::bf16) {
+    action([half](std::int64_t i) { return float_from_bf16(half(i)); });
+  } else if (dtype == DType::f16) {
+    action([half](std::int64_t i) { return float_from_f16(half(i)); });
+  } else {
+    action([data](std::int64_t i) {
+      float value = 0;
+      std::memcpy(&value, data + 4 * i, sizeof(value));
+      return value;
+    });
   }
-  std::uint16_t half = 0;
-  std::memcpy(&half, data + 2 * element, sizeof(half));
-  return dtype == DType::bf16 ? float_from_bf16(half) : float_from_f16(half);
+}
+
+/// Copies rows [row, end) of a transposed part to `to`, where our row `row` begins; square by
+/// square, since theirs are columns.
+template <class Load>
+void turn(const HfTensor& t, const Load& load, std::int64_t row, std::int64_t end, float* to) {
+  constexpr std::int64_t kSide = 16;
+  for (; row < end; row += kSide, to += kSide * t.our_columns) {
+    const std::int64_t rows = std::min(kSide, end - row);
+    for (std::int64_t column = 0; column < t.columns; column += kSide) {
+      const std::int64_t columns = std::min(kSide, t.columns - column);
+      float square[kSide][kSide];
+      for (std::int64_t c = 0; c < columns; ++c)
+        for (std::int64_t r = 0; r < rows; ++r)
+          square[c][r] = load((column + c) * t.rows + row + r);
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+          to[r * t.our_columns + t.first_column + column + c] = square[c][r];
+    }
+  }
 }
 
 /// Returns why a tensor of the folder does not fit; empty when it does. It may have more rows of
@@ -186,25 +216,31 @@ void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> i
     }
     const std::int64_t there =
         std::clamp<std::int64_t>(part.tensor.elements() - first, 0, std::ssize(into));
-    for (std::int64_t i = 0; i < there; ++i)
-      into[static_cast<std::size_t>(i)] = value_at(part.dtype, part.data, first + i);
+    with_loader(part.dtype, part.data, [&](const auto& load) {
+      for (std::int64_t i = 0; i < there; ++i) into[static_cast<std::size_t>(i)] = load(first + i);
+    });
     std::ranges::fill(into.subspan(static_cast<std::size_t>(there)), 0.0F);
   }
 }
 
-/// Reads a transposed part: a column of ours is a row of theirs.
+/// Reads a transposed part: a column of ours is a row of theirs. Rows that `into` holds in part are
+/// read element by element.
 void HfModel::read_turned(const Part& part, std::int64_t first, std::span<float> into) {
   const HfTensor& t = part.tensor;
-  const std::int64_t end = first + std::ssize(into), width = t.our_columns;
-  for (std::int64_t column = 0; column < t.columns; ++column) {
-    const std::int64_t place = t.first_column + column;
-    // The first row whose element in this column is not before `first`.
-    const std::int64_t from = first > place ? (first - place + width - 1) / width : 0;
-    std::int64_t element = from * width + place;
-    for (std::int64_t row = from; element < end; ++row, element += width)
-      into[static_cast<std::size_t>(element - first)] =
-          value_at(part.dtype, part.data, column * t.rows + row);
-  }
+  const std::int64_t width = t.our_columns, end = first + std::ssize(into);
+  const std::int64_t whole = (first + width - 1) / width, last = std::max(end / width, whole);
+  with_loader(part.dtype, part.data, [&](const auto& load) {
+    const auto read_row = [&](std::int64_t row) {
+      for (std::int64_t column = 0; column < t.columns; ++column) {
+        const std::int64_t element = row * width + t.first_column + column;
+        if (element >= first && element < end)
+          into[static_cast<std::size_t>(element - first)] = load(column * t.rows + row);
+      }
+    };
+    if (whole * width > first) read_row(whole - 1);
+    if (last > whole) turn(t, load, whole, last, into.data() + (whole * width - first));
+    if (last * width < end) read_row(last);
+  });
 }
 
 std::string HfModel::identity() const {

@@ -16,6 +16,7 @@ namespace ds::launcher {
 /// Threads: one.
 class NewAddresses {
  public:
+  static std::string label_of(const std::string& host) { return host.substr(0, host.find('.')); }
   void set(const std::string& host, const std::string& address) {
     if (std::exchange(addresses_[label_of(host)], address) == address) return;
     std::erase_if(waiting_, [](const Waiting& each) { return each.life.expired(); });
@@ -38,7 +39,6 @@ class NewAddresses {
     std::weak_ptr<int> life;
     std::function<void()> told;
   };
-  static std::string label_of(const std::string& host) { return host.substr(0, host.find('.')); }
 
   std::map<std::string, std::string> addresses_;
   std::vector<Waiting> waiting_;

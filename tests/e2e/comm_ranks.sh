@@ -62,8 +62,8 @@ sleep 6
 start 0 3 once
 sleep 6
 start 2 3 once
-expect 0 0 "^has waited 5[.0-9]* s for rank 2$"
-expect 1 0 "^has waited 5[.0-9]* s for 127.0.0.1:$MASTER_PORT: Connection refused"
+expect 0 0 "^no answer from rank 2 after 5[.0-9]* s; still waiting (1 absent)$"
+expect 1 0 "^no answer from 127.0.0.1:$MASTER_PORT after 5[.0-9]* s: Connection refused; still waiting$"
 expect 2 0 "rank 2 of 3: all bytes arrived"
 
 # apart COMMAND...: rank 1 started by COMMAND, so that ranks 0 and 1 cannot read each other's memory: TCP, and one rank says why.

@@ -131,6 +131,26 @@ echo 'no-such-host.invalid slots=2' >hosts
 run --hostfile hosts "${small[@]}" recompute.policy=none device.memory=$least
 expect 65 "a job elsewhere that does not fit"
 
+# Llama 1 on a node of 8 devices of 80 GiB and 512 GiB of host memory (docs/plan.md): what fits, and what would.
+node=(--slots 8 --device-memory 80G --host-memory 512G precision.dtype=bf16 recompute.policy=block data.seq_len=2048 batch.micro=1
+  batch.accum=1)
+# llama CODE PRESET STAGE [KEY=VALUE...]
+llama() {
+  local code=$1 preset=$2 stage=$3
+  shift 3
+  sed "s/gpt-tiny/$preset/" train.toml >llama.toml
+  run plan llama.toml "${node[@]}" zero.stage="$stage" "$@"
+  expect "$code" "$preset at stage $stage $*"
+}
+llama 0 llama-7b 2
+llama 0 llama-13b 2
+llama 0 llama-30b 3
+llama 65 llama-65b 3
+grep -q 'limit is 80.0 GiB: offload.optimizer.device=nvme needs' err || die "what makes 65B fit"
+llama 65 llama-65b 3 offload.optimizer.device=cpu
+grep -q 'per node, the limit is 512.0 GiB' err || die "masters and moments of 65B do not fit into host memory"
+llama 0 llama-65b 3 offload.optimizer.device=nvme offload.optimizer.paths=.
+
 # Wrong arguments.
 run plan
 expect 64 "no file"

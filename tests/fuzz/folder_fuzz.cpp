@@ -51,7 +51,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const ds::Error& error) {
     DS_ASSERT(error.kind() == ds::ErrorKind::config, "bad files are errors of the input");
     ds::test::check_for_terminal(error.for_people());
-    ds::test::check_for_terminal(error.for_people());
   }
   return 0;
 }

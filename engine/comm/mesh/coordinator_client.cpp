@@ -92,8 +92,8 @@ CoordinatorClient::Meeting CoordinatorClient::meet(const std::string& mesh, cons
       meeting.cards.push_back(in.text());
     if (meeting.absent.empty() || is_last) return meeting;
     if (const auto waited = Clock::now() - begun; own_ && begun + waited >= word_at) {
-      fmt::print(stderr, "has waited {:.3g} s for rank {}\n", seconds_of(waited),
-                 fmt::join(meeting.absent, ", "));
+      fmt::print(stderr, "no answer from rank {} after {:.3g} s; still waiting ({} absent)\n",
+                 meeting.absent[0], seconds_of(waited), meeting.absent.size());
       word_at = begun + 2 * waited;
     }
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));

@@ -148,10 +148,10 @@ UniqueFd dial(const Endpoint& to, Deadline deadline) {
   auto pause = 10ms;
   const Clock::time_point begun = Clock::now();
   for (auto word_at = begun + 5s;;) {
-    // The name may stand for another address soon, so that one attempt does not take all the time.
-    const Deadline attempt(std::min(deadline.at(), Clock::now() + 5s));
     if (const AddressInfo list = resolve(to, 0, why)) {
       for (const addrinfo* info = list.get(); info != nullptr; info = info->ai_next) {
+        // Another address may answer, or the name may soon stand for another one.
+        const Deadline attempt(std::min(deadline.at(), Clock::now() + 5s));
         UniqueFd fd = try_dial(*info, attempt, why);
         if (fd) return fd;
       }
@@ -159,7 +159,8 @@ UniqueFd dial(const Endpoint& to, Deadline deadline) {
     if (deadline.passed())
       throw Error(ErrorKind::comm, fmt::format("{} did not answer: {}", to.text(), why));
     if (const auto waited = Clock::now() - begun; begun + waited >= word_at) {
-      fmt::print(stderr, "has waited {:.3g} s for {}: {}\n", seconds_of(waited), to.text(), why);
+      fmt::print(stderr, "no answer from {} after {:.3g} s: {}; still waiting\n", to.text(),
+                 seconds_of(waited), why);
       word_at = begun + 2 * waited;
     }
     ::poll(nullptr, 0, static_cast<int>(std::min(pause, deadline.remaining()).count()));

@@ -44,20 +44,18 @@ NcclGroup::Event::Event() {
               "creating an event");
 }
 
-NcclGroup::NcclGroup(Parts parts)
-    : parts_(std::move(parts)),
-      api_(*parts_.api),
-      watch_(parts_.host->watch_calls(spec(),
-                                      {.give_up =
-                                           [this](const std::string& reason) {
-                                             const std::lock_guard lock(mutex_);
-                                             if (hopeless_.empty()) hopeless_ = reason;
-                                           },
-                                       .poll =
-                                           [this](Clock::time_point now, Clock::duration gap) {
-                                             static_cast<void>(cudaSetDevice(parts_.cuda_device));
-                                             return look(now, gap);
-                                           }})) {}
+NcclGroup::NcclGroup(Parts parts) : parts_(std::move(parts)), api_(*parts_.api) {
+  const std::lock_guard looking(look_mutex_);  // the guard polls at once
+  const auto give_up = [this](const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    if (hopeless_.empty()) hopeless_ = reason;
+  };
+  const auto poll = [this](Clock::time_point now, Clock::duration gap) {
+    static_cast<void>(cudaSetDevice(parts_.cuda_device));
+    return look(now, gap);
+  };
+  watch_ = parts_.host->watch_calls(spec(), {.give_up = give_up, .poll = poll});
+}
 
 NcclGroup::~NcclGroup() {
   watch_.reset();

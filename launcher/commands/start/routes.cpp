@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -102,14 +103,21 @@ std::unique_ptr<Transport> make_remote(asio::io_context& io, const ReachOptions&
   return make_exec_transport(io, std::move(exec));
 }
 
-/// Listens for workers that have come back, where hosts were waited for: in a pod.
+/// Listens for workers that have come back, where hosts were waited for: in a pod. Names of other
+/// hosts are not kept.
 std::vector<std::unique_ptr<KnockListener>> hear_knocks(
-    asio::io_context& io, const std::shared_ptr<NewAddresses>& moved) {
+    asio::io_context& io, const std::shared_ptr<NewAddresses>& moved,
+    const std::vector<Host>& hosts) {
+  std::set<std::string> known;
+  for (const Host& host : hosts)
+    if (!host.found_by.empty()) known.insert(NewAddresses::label_of(host.found_by));
   std::vector<std::unique_ptr<KnockListener>> listeners;
   for (const char* any : {"0.0.0.0", "::"})
     listeners.push_back(std::make_unique<KnockListener>(
         io, any, kJoinPort,
-        [moved](const std::string& address, const std::string& name) { moved->set(name, address); }));
+        [moved, known](const std::string& address, const std::string& name) {
+          if (known.contains(NewAddresses::label_of(name))) moved->set(name, address);
+        }));
   return listeners;
 }
 
@@ -150,7 +158,7 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
   std::vector<Host> remote;
   const auto moved = std::make_shared<NewAddresses>();
   const auto was_found = [](const Host& host) { return !host.found_by.empty(); };
-  if (std::ranges::any_of(hosts, was_found)) routes.knocks = hear_knocks(io, moved);
+  if (std::ranges::any_of(hosts, was_found)) routes.knocks = hear_knocks(io, moved, hosts);
   for (const Host& host : hosts) {
     const bool is_local = choice == TransportChoice::local ||
                           (choice == TransportChoice::automatic && is_own_host(host, own));

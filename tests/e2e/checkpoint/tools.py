@@ -265,6 +265,33 @@ def test_from(work):
         for name in ("config.json", "model.safetensors"):
             with open(f"{work}/hf_{arch}/{name}", "rb") as one, open(f"{work}/again_{arch}/{name}", "rb") as two:
                 assert one.read() == two.read(), (arch, name)
+    # What else the folder has comes back unchanged, and its special tokens; elsewhere --like names the folder.
+    made = {"tokenizer.json": b'{"version": "1.0"}\n\xff', "generation_config.json": b'{"eos_token_id": [7, 9]}', "vocab.json": b"{}"}
+    for name, text in made.items():
+        with open(f"{work}/hf_llama/{name}", "wb") as file:
+            file.write(text)
+    with open(f"{work}/hf_llama/config.json") as file:
+        config = {**json.load(file), "bos_token_id": 5, "eos_token_id": [7, 9]}
+    with open(f"{work}/hf_llama/config.json", "w") as file:
+        json.dump(config, file)
+    train(f"{work}/hf_llama", "llama_more").expect(0)
+
+    def check_companions(folder):
+        for name, text in made.items():
+            with open(f"{folder}/{name}", "rb") as file:
+                assert file.read() == text, name
+        with open(f"{folder}/config.json") as file:
+            given = json.load(file)
+        assert given == config, given
+
+    Run("export", f"{work}/llama_more", f"{work}/again_more").expect(0, "generation_config.json, tokenizer.json, vocab.json")
+    check_companions(f"{work}/again_more")
+    os.rename(f"{work}/hf_llama", f"{work}/hf_moved")
+    Run("export", f"{work}/llama_more", f"{work}/again_alone").expect(0, "name a folder with --like")
+    Run("export", f"{work}/llama_more", f"{work}/again_like", "--like", f"{work}/hf_moved").expect(0)
+    check_companions(f"{work}/again_like")
+    Run("export", f"{work}/llama_more", f"{work}/again_none", "--like", work).expect(64, "has no config.json")
+    os.rename(f"{work}/hf_moved", f"{work}/hf_llama")
     train(f"{work}/hf_qwen2", "none", f"model.hidden={WIDTH}", "model.head_size=12").expect(0)
     train(f"{work}/hf_qwen2", "other", "model.hidden=64", "model.arch=llama", "model.head_size=16").expect(
         65, f"hidden_size: {WIDTH}, model.hidden = 64", 'model_type: "qwen2", model.arch = "llama"',

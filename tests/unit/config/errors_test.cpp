@@ -72,8 +72,13 @@ TEST_CASE("keys of another architecture, and heads that do not fit, are refused"
       has(error_with({"model.head_size=8"}), "model.head_size does not apply to arch = \"gpt2\""));
   CHECK(has(error_with({"model.rope_scaling=linear"}),
             "model.rope_scaling does not apply to arch = \"gpt2\""));
+  CHECK(has(error_with({"model.rope_factor=8"}),
+            "model.rope_factor does not apply to arch = \"gpt2\""));
   CHECK(has(error_with({"model.preset=llama-tiny", "model.rope_factor=8"}),
             "model.rope_factor needs model.rope_scaling"));
+  CHECK(has(error_with({"model.preset=llama-tiny", "model.rope_scaling=linear",
+                        "model.rope_factor=2", "model.rope_trained=4096"}),
+            "model.rope_trained needs model.rope_scaling = \"llama3\""));
   CHECK(has(error_with({"model.preset=llama3.1-8b", "model.rope_low=4"}),
             "model.rope_high = 4 is not above model.rope_low = 4"));
 }

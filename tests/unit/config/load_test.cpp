@@ -27,6 +27,8 @@ TEST_CASE("presets give sizes; given keys override them; the vocabulary is padde
   CHECK(mine.hidden == 1600);
   CHECK(mine.heads == 25);
   CHECK(mine.vocab == 50304);
+  CHECK(config_of(kSmallest, {"model.preset=llama-30b"}).model.norm_eps == 1e-6);
+  CHECK(config_of(kSmallest, {"model.preset=llama-65b"}).model.norm_eps == 1e-5);
 }
 
 TEST_CASE("overrides take TOML and bare words, and the last one wins") {

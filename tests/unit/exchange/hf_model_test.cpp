@@ -1,13 +1,23 @@
 // Tests of the mapping between Hugging Face's tensors and ours, and of what config.json may say.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "engine/config/hf_config.h"
 #include "engine/exchange/hf_config_json.h"
+#include "engine/exchange/hf_model.h"
 #include "engine/exchange/hf_tensors.h"
+#include "engine/exchange/shards.h"
 #include "engine/models/build_model.h"
+#include "engine/tensor/bf16.h"
+#include "engine/tensor/f16.h"
 
 namespace {
 
@@ -39,8 +49,13 @@ std::map<std::string, std::int64_t> covered(const std::vector<ds::HfTensor>& ten
 }  // namespace
 
 TEST_CASE("the folder's tensors cover each of a model's tensors once") {
-  for (const auto& [arch, tied] : {std::pair{"gpt2", true}, {"llama", false}, {"llama", true}}) {
-    const ds::ModelConfig config = config_of(arch, tied);
+  for (const auto& [arch, tied] : {std::pair{"gpt2", true},
+                                   {"llama", false},
+                                   {"llama", true},
+                                   {"mistral", false},
+                                   {"qwen2", true}}) {
+    ds::ModelConfig config = config_of(arch, tied);
+    if (config.arch == "mistral" || config.arch == "qwen2") config.head_size = 20;
     CAPTURE(config.arch);
     auto elements = covered(ds::hf_tensors(config, config.vocab, 16));
     const ds::Program program =
@@ -105,7 +120,7 @@ TEST_CASE("angles of rotary positions, where transformers 4 and 5 write them") {
         Row{R"({"rope_theta": 10000.0, "rope_type": "default"})",
             "rope_parameters.rope_theta: 10000.0, model.rope_theta = 500000.0"},
         Row{R"({"rope_type": "default"})",
-            "rope_parameters.rope_theta: 10000.0 (not given), model.rope_theta = 500000.0"},
+            "rope_theta: 10000.0 (not given), model.rope_theta = 500000.0"},
         Row{R"({"full_attention": {"rope_theta": 500000.0}, "rope_theta": 500000.0})",
             R"(rope_parameters: {"full_attention":{"rope_theta":500000.0},"rope_theta":500000.0}; )"
             R"("full_attention" is not supported)"},
@@ -134,6 +149,37 @@ TEST_CASE("what the two places of rotary angles say must agree") {
   json["rope_theta"] = 10000.0;
   CHECK(ds::hf_config_mismatches(json.dump(), llama, 16) ==
         std::vector<std::string>{"rope_theta: 10000.0; rope_parameters has another value"});
+}
+
+TEST_CASE("rope_theta, rope_scaling and rope_parameters count as in transformers, or are refused") {
+  ds::ModelConfig llama = config_of("llama", false);
+  llama.rope_theta = 500000;
+  const auto lines_of = [&](const std::string& keys) {
+    nlohmann::json json =
+        nlohmann::json::parse(ds::hf_config_json(llama, 256, 16, ds::DType::bf16));
+    json.erase("rope_theta");
+    json.merge_patch(nlohmann::json::parse(keys));
+    return fmt::format("{}", fmt::join(ds::hf_config_mismatches(json.dump(), llama, 16), "|"));
+  };
+  // rope_theta stands beside the object, or in either one.
+  CHECK(lines_of(R"({"rope_theta": 5e5, "rope_parameters": {"rope_type": "default"}})").empty());
+  CHECK(lines_of(R"({"rope_scaling": {"rope_type": "default", "rope_theta": 5e5}})").empty());
+  CHECK(lines_of(R"({"rope_theta": 1e4, "rope_scaling": {"rope_theta": 5e5}})") ==
+        "rope_theta: 10000.0; rope_scaling has another value");
+  // Transformers 4 reads rope_scaling only, 5 prefers it.
+  CHECK(lines_of(R"({"rope_parameters": {"rope_theta": 5e5},
+                     "rope_scaling": {"type": "linear", "factor": 2.0}})") ==
+        R"(rope_scaling: {"factor":2.0,"type":"linear"}; rope_parameters has other values)");
+  CHECK(lines_of(R"({"rope_theta": 5e5, "partial_rotary_factor": 0.5})") ==
+        "partial_rotary_factor: 0.5; only 1 is supported");
+  llama.rope_scaling = ds::RopeScaling::llama3;
+  CHECK(lines_of(R"({"rope_theta": 5e5, "rope_scaling":
+                     {"factor": null, "low_freq_factor": null, "high_freq_factor": null,
+                      "original_max_position_embeddings": null}})") ==
+        "rope_scaling.factor: not given; it has no default"
+        "|rope_scaling.low_freq_factor: not given; it has no default"
+        "|rope_scaling.high_freq_factor: not given; it has no default"
+        "|rope_scaling.original_max_position_embeddings: not given; it has no default");
 }
 
 TEST_CASE("Llama's family: written configs match, and scaled angles and windows are read") {
@@ -165,4 +211,99 @@ TEST_CASE("Llama's family: written configs match, and scaled angles and windows 
   json["model_type"] = "bert";
   CHECK(ds::read_hf_config(json.dump(), "", 0).refused.front() ==
         "model_type: \"bert\"; only gpt2, llama, mistral and qwen2 are supported");
+}
+
+namespace {
+
+/// Writes a folder of `config` whose tensors hold small numbers, exact in every type, and returns
+/// our tensors as they must be read; rows that the folder lacks are zeros.
+std::map<std::string, std::vector<float>> write_folder(const std::string& folder,
+                                                       const ds::ModelConfig& config,
+                                                       std::int64_t vocab, ds::DType dtype) {
+  std::map<std::string, std::vector<float>> ours;
+  const auto tensors = ds::hf_tensors(config, vocab, 16);
+  const auto shards = ds::cut_shards(tensors, dtype, std::int64_t{1} << 60);
+  std::ofstream(folder + "/config.json") << ds::hf_config_json(config, vocab, 16, dtype);
+  std::ofstream file(folder + "/model.safetensors", std::ios::binary);
+  file << shards.at(0).header;
+  int next = 0;
+  for (const std::size_t i : shards[0].tensors) {
+    const ds::HfTensor& tensor = tensors[i];
+    auto& values = ours[tensor.ours];
+    values.resize(static_cast<std::size_t>(tensor.our_rows * tensor.our_columns));
+    for (std::int64_t element = 0; element < tensor.elements(); ++element) {
+      const auto value = static_cast<float>(next++ % 251 - 125);
+      const std::int64_t row = tensor.transposed ? element % tensor.rows : element / tensor.columns,
+                         column = tensor.transposed ? element / tensor.rows : element % tensor.columns;
+      values[static_cast<std::size_t>(row * tensor.our_columns + tensor.first_column + column)] = value;
+      std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+      if (dtype == ds::DType::bf16) bits = ds::bf16_from_float(value);
+      if (dtype == ds::DType::f16) bits = ds::f16_from_float(value);
+      file.write(reinterpret_cast<const char*>(&bits), ds::size_of(dtype));
+    }
+  }
+  return ours;
+}
+
+}  // namespace
+
+TEST_CASE("any piece of any tensor is read from a folder") {
+  std::string folder = std::filesystem::temp_directory_path() / "hf_model_test.XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  std::mt19937 random(7);  // NOLINT: a fixed seed
+  for (const ds::DType dtype : {ds::DType::f32, ds::DType::bf16, ds::DType::f16}) {
+    for (const char* arch : {"gpt2", "llama", "qwen2"}) {
+      CAPTURE(arch);
+      const ds::ModelConfig config = config_of(arch, std::string(arch) == "gpt2");
+      const auto ours = write_folder(folder, config, 300, dtype);
+      const ds::HfModel model(folder, {.model = config, .positions = 16});
+      for (const auto& [name, values] : ours) {
+        CAPTURE(name);
+        const auto size = std::ssize(values);
+        for (int piece = 0; piece < 12; ++piece) {
+          // The whole tensor, then pieces from less than a row to nearly all.
+          const std::int64_t first = piece == 0 ? 0 : static_cast<std::int64_t>(random()) % size;
+          const std::int64_t most = piece % 2 == 0 ? size - first : std::min<std::int64_t>(size - first, 100);
+          std::vector<float> into(static_cast<std::size_t>(piece == 0 ? size : 1 + static_cast<std::int64_t>(random()) % most), 7.0F);
+          model.read(name, first, into);
+          CHECK(std::memcmp(into.data(), values.data() + first, into.size() * sizeof(float)) == 0);
+        }
+      }
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("sizes beyond all limits are read, also where a default follows from them") {
+  const ds::HfConfig config = ds::read_hf_config(R"({"n_embd": 500000000})", "gpt2", 16);
+  CHECK(config.refused.empty());
+  const auto ffn = std::ranges::find(config.fields, "model.ffn", &ds::HfConfig::Field::key);
+  REQUIRE(ffn != config.fields.end());
+  CHECK(ffn->theirs == "n_inner: 2000000000 (not given)");
+  CHECK(ds::read_hf_config(R"({"n_embd": 2000000000})", "gpt2", 16).refused ==
+        std::vector<std::string>{"n_embd: 2000000000; expected 0 to 1073741824"});
+}
+
+TEST_CASE("null heads of keys are as many as heads; missing ones have each class's default") {
+  const auto kv_heads = [](const std::string& text) {
+    const ds::HfConfig config = ds::read_hf_config(text, "", 16);
+    return std::ranges::find(config.fields, "model.kv_heads", &ds::HfConfig::Field::key)->theirs;
+  };
+  for (const auto& [arch, missing] : {std::pair{"llama", 4}, {"mistral", 8}, {"qwen2", 32}}) {
+    const std::string keys =
+        fmt::format(R"("model_type": "{}", "hidden_size": 64, "num_attention_heads": 4)", arch);
+    CHECK(kv_heads("{" + keys + "}") ==
+          fmt::format("num_key_value_heads: {} (not given)", missing));
+    CHECK(kv_heads("{" + keys + R"(, "num_key_value_heads": null})") ==
+          "num_key_value_heads: 4 (not given)");
+  }
+}
+
+TEST_CASE("a config.json that would take too much stack is refused") {
+  const auto nested = [](std::size_t depth) {
+    return R"({"model_type": "llama", "hidden_act": )" + std::string(depth, '[') +
+           std::string(depth, ']') + "}";
+  };
+  CHECK(ds::read_hf_config(nested(50), "", 16).refused.size() == 1);
+  CHECK_THROWS_AS(ds::read_hf_config(nested(500'000), "", 16), ds::Error);
 }

@@ -69,6 +69,15 @@ TEST_CASE("a run saved before no_decay existed decayed every tensor") {
   CHECK(ds::arithmetic_differences(old, old + "optimizer.no_decay = []\n").empty());
 }
 
+TEST_CASE("a run saved before a key existed had its default of today") {
+  const std::string old = "optimizer.lr = 0.001\n";
+  CHECK(ds::arithmetic_differences(
+            old, old + "model.rope_scaling = \"none\"\nmodel.rope_trained = 8192\n")
+            .empty());
+  CHECK(ds::arithmetic_differences(old, old + "model.rope_scaling = \"linear\"\n") ==
+        std::vector<std::string>{"model.rope_scaling: \"linear\", was \"none\""});
+}
+
 TEST_CASE("one value of a list") {
   ds::TrainConfig config;
   config.determinism = {.virtual_ranks = 6, .order = ds::ReduceOrder::step};
