@@ -15,6 +15,7 @@ done
 for name in dslaunch dsrunner; do
   [ -x "$folder/bin/$name" ] || { echo "collect: $build/bin/$name does not exist; build it first" >&2; exit 1; }
 done
+[ -e "$root/data/english.txt" ] || { echo "collect: data/english.txt does not exist; scripts/fetch_text.sh makes it" >&2; exit 1; }
 cp -r "$root/configs" "$root/hostfiles" "$folder/"
 cp "$root/data/english.txt" "$folder/data/"
 cp "$root/README.md" "$folder/"  # configs/tiny.toml trains on it
