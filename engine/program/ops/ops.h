@@ -2,7 +2,8 @@
 // (engine/program/ops/row.h), in the file of its family beside this one.
 //
 // Comments: inputs -> outputs, by position. "?": may be kNoValue; "+": may be added to instead of
-// overwritten; "...": any number. Shapes: engine/kernels/ops_*.h.
+// overwritten; "??": optional, and may be left out with all after it; "...": any number. Shapes:
+// engine/kernels/ops_*.h.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +48,11 @@ struct UpdateAttrs {
 namespace ops {
 
 // embed.cpp
-/// tokens, wte, wpe? -> out
+/// tokens, wte, wpe?, positions?? -> out
 struct Embed {
   static const OpRow row;
 };
-/// tokens, dout -> dwte+, dwpe?+
+/// tokens, dout, positions?? -> dwte+, dwpe?+
 struct EmbedBackward {
   static const OpRow row;
 };
@@ -101,7 +102,7 @@ struct GeluBackward {
 };
 
 // attention.cpp
-/// qkv -> qkv
+/// qkv, positions?? -> qkv
 struct Rotary {
   static const OpRow row;
   std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
