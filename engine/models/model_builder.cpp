@@ -4,6 +4,12 @@
 #include <xxhash.h>
 
 namespace ds {
+namespace {
+
+constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;  // whole numbers in f32
+constexpr std::int64_t kMostDocuments = std::int64_t{1} << 31;  // numbers in i32
+
+}  // namespace
 
 ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
     : config_(config),
@@ -18,17 +24,43 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
   DS_ASSERT(shape_.valid_vocab > 0 && shape_.valid_vocab <= config_.vocab);
 }
 
-void ModelBuilder::add_inputs() {
+void ModelBuilder::add_inputs(const Reads& reads) {
   MicroBatch batch;
-  const auto input = [&](const char* name, DType dtype, std::int64_t elements) {
-    batch.inputs.push_back({name, add(name, ValueKind::input, dtype, {elements})});
+  const auto add_input = [&](const char* name, std::int64_t elements, std::int64_t limit,
+                             DType dtype = DType::i32) {
+    const ValueId value = add(name, ValueKind::input, dtype, {elements});
+    batch.inputs.push_back({.name = name, .value = value, .limit = limit});
   };
-  input(input::kTokens, DType::i32, rows_);
-  input(input::kTargets, DType::i32, rows_);
+  const DataFields& fields = shape_.fields;
+  add_input(input::kTokens, rows_, shape_.valid_vocab);
+  add_input(input::kTargets, rows_, shape_.valid_vocab);
+  if (reads.always_positions || fields.positions || fields.documents) {
+    add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
+    batch.inputs.back().first = reads.first_position;
+  }
+  const bool has_documents = fields.documents || (reads.encoder && fields.encoder_documents);
+  if (has_documents) add_input(input::kDocuments, rows_, kMostDocuments);
+  if (reads.token_types > 0) add_input(input::kTokenTypes, rows_, reads.token_types);
+  if (reads.encoder) {
+    const std::int64_t encoder_rows = batch_ * fields.encoder_len;
+    add_input(input::kEncoderTokens, encoder_rows, shape_.valid_vocab);
+    if (has_documents) add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
+  }
   batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
   batch.count = add("count", ValueKind::activation, DType::i64, {1});
-  if (shape_.dropout > 0) input(input::kSamples, DType::i64, batch_);
+  if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
   program_.micro_batches.push_back(std::move(batch));
+  ranges_ = key_ranges("ranges", program_.input(input::kDocuments));
+}
+
+ValueId ModelBuilder::key_ranges(const std::string& path, ValueId documents,
+                                 ValueId key_documents) {
+  if (documents == kNoValue) return kNoValue;
+  const std::int64_t queries = program_.value(documents).shape[0] / batch_;
+  const ValueId ranges =
+      add(path + ".out", ValueKind::activation, DType::i32, {batch_, queries, 2});
+  emit(ops::KeyRanges{}, path, {documents, key_documents}, {ranges});
+  return ranges;
 }
 
 ValueId ModelBuilder::add(std::string name, ValueKind kind, DType dtype, Shape shape) {
@@ -90,17 +122,23 @@ void ModelBuilder::emit(OpAttrs attrs, std::string path, std::vector<ValueId> in
 }
 
 ValueId ModelBuilder::linear(const std::string& path, const Layer& layer, ValueId in) {
-  const ValueId out = activation(path + ".out", {rows_, layer.outputs});
+  const ValueId out = activation(path + ".out", {program_.value(in).shape[0], layer.outputs});
   emit(ops::Linear{}, path, {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
 
 ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, ValueId in) {
-  const std::int64_t fewer = fewer_kv_heads();
-  const std::int64_t together = fewer == 0 ? config_.heads : config_.heads + 2 * fewer;
+  return linear_heads(path, layer, in, config_.heads, kv_heads());
+}
+
+ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, ValueId in,
+                                   std::int64_t heads, std::int64_t kv_heads) {
+  const bool alike = heads == kv_heads;
+  const std::int64_t together = alike ? heads : heads + 2 * kv_heads;
+  const std::int64_t positions = program_.value(in).shape[0] / batch_;
   const ValueId out =
-      activation(path + ".out", {fewer == 0 ? 3 : 1, batch_, together, positions_, head_size()});
-  emit(ops::Linear{.epilogue = Linear::Epilogue::heads, .kv_heads = fewer}, path,
+      activation(path + ".out", {alike ? 3 : 1, batch_, together, positions, head_size()});
+  emit(ops::Linear{.epilogue = Linear::Epilogue::heads, .kv_heads = alike ? 0 : kv_heads}, path,
        {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
@@ -117,11 +155,18 @@ ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
   return out;
 }
 
-ValueId ModelBuilder::attention(const std::string& path, ValueId qkv) {
-  const ValueId out = activation(path + ".out", {rows_, config_.heads * head_size()});
-  const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions_});
-  emit(ops::Attention{.dropout = draw(path), .kv_heads = fewer_kv_heads()}, path,
-       {qkv, program_.input(input::kSamples)}, {out, lse});
+ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sight& sight) {
+  const std::int64_t positions = program_.value(qkv).shape[3];
+  const ValueId out = activation(path + ".out", {batch_ * positions, config_.heads * head_size()});
+  const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions});
+  std::vector<ValueId> in{qkv, program_.input(input::kSamples), sight.kv, sight.ranges, sight.bias};
+  while (in.size() > 2 && in.back() == kNoValue) in.pop_back();
+  emit(ops::Attention{.dropout = draw(path),
+                      .kv_heads = fewer_kv_heads(),
+                      .causal = sight.causal,
+                      .window = sight.window,
+                      .scale = sight.scale},
+       path, std::move(in), {out, lse});
   return out;
 }
 

@@ -32,7 +32,17 @@ class ModelBuilder {
     std::int64_t outputs;
   };
 
-  void add_inputs();
+  /// What a model reads beside tokens and targets, where the data or the model make it necessary.
+  struct Reads {
+    std::int64_t positions = 0;       // rows of its table of positions; 0: as many as angles allow
+    std::int64_t first_position = 0;  // of a document's first token
+    bool always_positions = false;    // also where they are the number of the token in its row
+    std::int64_t token_types = 0;     // rows of its table of types; 0: it has none
+    bool encoder = false;
+  };
+  /// Adds the inputs: tokens, targets, what `reads` names, documents where the data have them, and
+  /// the numbers of samples where activations are dropped.
+  void add_inputs(const Reads& reads);
   ValueId add(std::string name, ValueKind kind, DType dtype, Shape shape);
   ValueId activation(std::string name, Shape shape);
   ValueId statistic(std::string name, Shape shape);  // f32
@@ -46,13 +56,36 @@ class ModelBuilder {
   /// Adds the scale or the bias of a norm over the hidden size.
   ValueId norm_parameter(std::string name, ParamInit init);
 
+  /// Adds an operand at the end of a list, unless the program does not have it.
+  static void add_if_given(std::vector<ValueId>& in, ValueId operand) {
+    if (operand != kNoValue) in.push_back(operand);
+  }
   void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
-  /// A linear layer whose result has the layout of heads that attention reads.
+  /// A linear layer whose result has the layout of heads that attention reads: those of queries,
+  /// keys and values of the model; or, for cross-attention, `heads` of queries and `kv_heads` of
+  /// keys and of values, either of which may be 0.
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
+  ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in, std::int64_t heads,
+                       std::int64_t kv_heads);
   /// Returns `in` itself when nothing is dropped.
   ValueId dropout(const std::string& path, ValueId in);
-  ValueId attention(const std::string& path, ValueId qkv);
+  /// What an attention sees beside its queries: operands and attributes of ops::Attention.
+  struct Sight {
+    ValueId kv = kNoValue, ranges = kNoValue, bias = kNoValue;
+    bool causal = true;
+    std::int64_t window = 0;
+    float scale = 0;
+  };
+  /// `qkv` holds the queries alone where `sight.kv` is given.
+  ValueId attention(const std::string& path, ValueId qkv, const Sight& sight);
+  /// Attention within the documents of a row, if it has any.
+  ValueId attention(const std::string& path, ValueId qkv) {
+    return attention(path, qkv, {.ranges = ranges_});
+  }
+  /// Emits the ranges of keys that the queries of `documents` see among those of `key_documents`,
+  /// or among themselves. Returns kNoValue where the program has no such input.
+  ValueId key_ranges(const std::string& path, ValueId documents, ValueId key_documents = kNoValue);
   /// Emits the loss of final_activation with the (V, C) weights.
   void head(ValueId weight);
   [[nodiscard]] Kernels::Extents extents() const;
@@ -70,6 +103,7 @@ class ModelBuilder {
   const ModelShape& shape_;
   std::int64_t batch_, positions_, rows_, width_;
   Program program_;
+  ValueId ranges_ = kNoValue;  // of keys that each query sees among the documents of its row
 
  private:
   [[nodiscard]] std::int64_t chunk_rows() const;

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/plan/work.h"
 #include "engine/program/decay.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
@@ -130,14 +130,16 @@ OffloadSpec offload_spec(const TrainConfig& config) {
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen) {
-  const ModelShape shape{
-      .micro = config.batch.micro,
-      .seq_len = config.data.seq_len,
-      .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
-      .act = act_of(config.precision.dtype),
-      .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{}};
+  const ModelShape shape{.micro = config.batch.micro,
+                         .seq_len = config.data.seq_len,
+                         .valid_vocab = config.model.tokens,
+                         .act = act_of(config.precision.dtype),
+                         .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
+                         .fields = config.data.fields};
   ModelShape one = shape, training = shape;
   one.micro = 1;
+  // A sample is one document, whose positions are counted.
+  one.fields = {.encoder_len = config.data.fields.encoder_len};
   training.dropout = config.model.dropout;
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
@@ -156,6 +158,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
+  programs.flops_per_token =
+      flops_of(differentiated) / static_cast<double>(training.micro * training.seq_len);
   Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
                             config.device.epilogues == Epilogues::fused);
   show("recompute", whole);
