@@ -29,8 +29,8 @@ namespace ds {
 /// The ops that every backend has. Adding one: docs/adding.md.
 using KernelOp =
     std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
-                 Linear, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, SwiGlu,
-                 SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, Dropout, Attention,
+                 Linear, LinearBackwardInput, LinearBackwardWeight, Activate, ActivateBackward, Glu,
+                 GluBackward, Rotary, RelativeBias, RelativeBiasBackward, Dropout, Attention,
                  AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
                  OptimizerUpdate, FillNormal, Cast>;
 
@@ -46,6 +46,8 @@ class Kernels {
     std::int64_t kv_heads = 0;   // 0: equal to heads
     std::int64_t head_size = 0;  // 0: width / heads
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
+    bool head_bias = false,
+         head_scaled = false;  // the head's logits have a bias, its input a scale
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

@@ -32,6 +32,11 @@ class ModelBuilder {
     std::int64_t outputs;
   };
 
+  /// The scale and the bias of a layer norm.
+  struct Norm {
+    ValueId weight, bias;
+  };
+
   void add_inputs();
   ValueId add(std::string name, ValueKind kind, DType dtype, Shape shape);
   ValueId activation(std::string name, Shape shape);
@@ -45,16 +50,21 @@ class ModelBuilder {
   ValueId parameter(std::string name, Shape shape, ParamInit init);
   /// Adds the scale or the bias of a norm over the hidden size.
   ValueId norm_parameter(std::string name, ParamInit init);
+  Norm layer_norm(const std::string& name);
 
   void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
   /// A linear layer whose result has the layout of heads that attention reads.
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
+  ValueId linear_activated(const std::string& path, const Layer& layer, ValueId in,
+                           Activation function);
+  /// Adds `delta`, if any, to the residual, which becomes the sum, and returns the norm of it.
+  ValueId layernorm(const std::string& path, const Norm& norm, ValueId& residual, ValueId delta);
   /// Returns `in` itself when nothing is dropped.
   ValueId dropout(const std::string& path, ValueId in);
   ValueId attention(const std::string& path, ValueId qkv);
-  /// Emits the loss of final_activation with the (V, C) weights.
-  void head(ValueId weight);
+  /// Emits the loss of final_activation with the (V, C) weights and, if given, the bias (V).
+  void head(ValueId weight, ValueId bias = kNoValue, float scale = 1);
   [[nodiscard]] Kernels::Extents extents() const;
 
   [[nodiscard]] std::int64_t kv_heads() const {

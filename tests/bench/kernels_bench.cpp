@@ -34,7 +34,7 @@ void linear(Bench& bench, const char* name, std::int64_t k, std::int64_t n,
                     .weight = weight,
                     .bias = bias,
                     .out = out,
-                    .pre = epilogue == Linear::Epilogue::gelu ? pre : Tensor{},
+                    .pre = epilogue == Linear::Epilogue::activation ? pre : Tensor{},
                     .epilogue = epilogue},
              flops, m.layers);
   bench.time("gemm", fmt::format("{} d input", name),
@@ -104,8 +104,8 @@ void memory_bound(Bench& bench) {
                                .dweight = dw,
                                .dbias = db},
              0, 2 * m.layers + 1);
-  bench.time("memory", "GELU backward", GeluBackward{.pre = wide, .dout = wider, .din = wider}, 0,
-             m.layers);
+  bench.time("memory", "GELU backward", ActivateBackward{.pre = wide, .dout = wider, .din = wider},
+             0, m.layers);
 }
 
 void head(Bench& bench) {
@@ -173,7 +173,7 @@ void run(const std::string& where, DType act, const std::string& shape, const st
   const std::int64_t width = bench.m_.width;
   linear(bench, "qkv", width, 3 * width, Linear::Epilogue::heads);
   linear(bench, "projection", width, width, Linear::Epilogue::none);
-  linear(bench, "up", width, 4 * width, Linear::Epilogue::gelu);
+  linear(bench, "up", width, 4 * width, Linear::Epilogue::activation);
   linear(bench, "down", 4 * width, width, Linear::Epilogue::none);
   attention(bench);
   memory_bound(bench);

@@ -4,6 +4,7 @@
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/head_kernels.h"
 #include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/cuda/product_kernels.h"
 #include "engine/kernels/cuda/products.h"
 
 namespace ds::cuda {
@@ -18,7 +19,10 @@ struct HeadDimensions {
         vocab(a.weight.shape[0]),
         width(a.weight.shape[1]),
         rows(a.in.elements() / width),
-        chunk(std::min(a.chunk_rows, rows)) {
+        chunk(std::min(a.chunk_rows, rows)),
+        has_bias(a.bias),
+        is_scaled(a.scale != 1.0F) {
+    DS_ASSERT(!a.bias || (a.bias.dtype == type && a.bias.elements() == vocab));
     DS_ASSERT(a.chunk_rows > 0 && a.valid_vocab > 0 && a.valid_vocab <= vocab);
     DS_ASSERT(a.weight.dtype == type && a.targets.elements() == rows);
   }
@@ -27,10 +31,13 @@ struct HeadDimensions {
         vocab(e.vocab),
         width(e.width),
         rows(e.micro * e.seq_len),
-        chunk(std::min(e.chunk_rows, rows)) {}
+        chunk(std::min(e.chunk_rows, rows)),
+        has_bias(e.head_bias),
+        is_scaled(e.head_scaled) {}
 
   DType type;
   std::int64_t vocab, width, rows, chunk;
+  bool has_bias, is_scaled;
   [[nodiscard]] std::int64_t row_length() const {
     return ceil_div(vocab, kRowMultiple) * kRowMultiple;
   }
@@ -41,10 +48,14 @@ struct HeadScratch {
       : workspace(scratch.take<std::byte>(kProductWorkspace)),
         logits(scratch.take<std::byte>(d.chunk * d.row_length() * size_of(d.type))),
         losses(scratch.take<double>(d.rows)),
-        targets(scratch.take<std::int32_t>(d.rows)) {}
+        targets(scratch.take<std::int32_t>(d.rows)),
+        partials(scratch.take<float>(d.has_bias ? column_sum_partials(d.chunk, d.vocab) : 0)),
+        scaled(scratch.take<std::byte>(d.is_scaled ? d.chunk * d.width * size_of(d.type) : 0)) {}
   std::byte *workspace, *logits;
   double* losses;
   std::int32_t* targets;
+  float* partials;    // of the bias gradient
+  std::byte* scaled;  // a chunk's input times the scale
 };
 
 const std::byte* at(const ConstTensor& t, std::int64_t element) {
@@ -95,7 +106,7 @@ class Head {
               .type = d_.type,
               .out_type = DType::f32,
               .a = {s_.logits, d_.row_length(), true},
-              .b = {at(a_.in, first * d_.width), d_.width},
+              .b = {input(first), d_.width},
               .out = dweight,
               .out_row_length = d_.width,
               .accumulate = accumulate || first > 0},
@@ -114,20 +125,44 @@ class Head {
               .out = static_cast<std::byte*>(din) + first * d_.width * size_of(d_.type),
               .out_row_length = d_.width},
              s_.workspace, stream_);
+    if (!d_.is_scaled) return;
+    const Tensor part{static_cast<std::byte*>(din) + first * d_.width * size_of(d_.type),
+                      d_.type,
+                      {rows, d_.width}};
+    run_scale(c_, part, a_.scale, part, stream_);
+  }
+
+  void bias_gradient(std::int64_t first, std::int64_t rows, void* dbias, bool accumulate) {
+    check(launch_column_sums({act_of(d_.type), rows, d_.vocab, d_.row_length()}, s_.logits,
+                             s_.partials, static_cast<float*>(dbias), accumulate || first > 0,
+                             stream_),
+          "summing the head's bias gradient");
   }
 
  private:
+  /// Returns the product's input rows of the chunk that begins at `first`.
+  [[nodiscard]] const void* input(std::int64_t first) const {
+    return d_.is_scaled ? s_.scaled : at(a_.in, first * d_.width);
+  }
+
   void compute_logits(std::int64_t first, std::int64_t rows) {
+    if (d_.is_scaled) {
+      const Shape shape{rows, d_.width};
+      run_scale(c_, {at(a_.in, first * d_.width), d_.type, shape}, a_.scale,
+                {s_.scaled, d_.type, shape}, stream_);
+    }
     multiply(c_,
              {.m = rows,
               .n = d_.vocab,
               .k = d_.width,
               .type = d_.type,
               .out_type = d_.type,
-              .a = {at(a_.in, first * d_.width), d_.width},
+              .a = {input(first), d_.width},
               .b = {a_.weight.data, d_.width, true},
               .out = s_.logits,
-              .out_row_length = d_.row_length()},
+              .out_row_length = d_.row_length(),
+              .epilogue = d_.has_bias ? ProductEpilogue::bias : ProductEpilogue::none,
+              .extra = a_.bias.data},
              s_.workspace, stream_);
   }
 
@@ -148,11 +183,13 @@ void run(Context& c, const HeadLoss& a, cudaStream_t stream) {
 
 template <>
 void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
-  DS_ASSERT(a.loss_scale != 0.0F);
+  DS_ASSERT(a.loss_scale != 0.0F &&
+            static_cast<bool>(a.dbias) == static_cast<bool>(a.forward.bias));
   Head head(c, a.forward, stream);
   head.for_chunks(true, a.loss_scale, [&](std::int64_t first, std::int64_t rows) {
     // The weight gradient comes first: it reads `in`, and `din` may share that memory.
     head.weight_gradient(first, rows, a.dweight.data, a.accumulate);
+    if (a.dbias) head.bias_gradient(first, rows, a.dbias.data, a.accumulate);
     head.input_gradient(first, rows, a.din.data);
   });
 }
@@ -160,19 +197,33 @@ void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
 template <>
 void run(Context& c, const Logits& a, cudaStream_t stream) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
+  const std::int64_t rows = a.in.elements() / width;
+  const DType type = a.in.dtype;
   Scratch scratch = c.scratch();
   auto* workspace = scratch.take<std::byte>(kProductWorkspace);
+  ConstTensor in = a.in;
+  if (a.scale != 1.0F) {
+    const Shape shape{rows, width};
+    const Tensor scaled{scratch.take<std::byte>(rows * width * size_of(type)), type, shape};
+    run_scale(c, {a.in.data, type, shape}, a.scale, scaled, stream);
+    in = scaled;
+  }
   multiply(c,
-           {.m = a.in.elements() / width,
+           {.m = rows,
             .n = vocab,
             .k = width,
             .type = a.in.dtype,
             .out_type = DType::f32,
-            .a = {a.in.data, width},
+            .a = {in.data, width},
             .b = {a.weight.data, width, true},
             .out = a.out.data,
             .out_row_length = vocab},
            workspace, stream);
+  if (!a.bias) return;
+  auto* wide = scratch.take<float>(vocab);
+  run(c, Cast{.in = a.bias, .out = {wide, DType::f32, {vocab}}}, stream);
+  check(launch_add_bias({Act::f32, rows, vocab, vocab}, a.out.data, wide, stream),
+        "adding the head's bias");
 }
 
 std::size_t head_scratch_bytes(const Kernels::Extents& e) {
