@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -15,6 +16,7 @@
 #include "engine/execute/executor.h"
 #include "engine/models/build_model.h"
 #include "engine/program/decay.h"
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 #include "golden/fixture.h"
 
@@ -24,7 +26,20 @@ using Values = std::vector<double>;
 
 struct Batch {
   std::vector<std::int32_t> tokens, targets;
+  std::map<std::string, std::vector<std::int32_t>> more{};  // other inputs, by their names
 };
+
+/// Returns the fixture's batch of a step.
+inline Batch batch_of(const Fixture& fixture, std::size_t step) {
+  const std::string suffix = step % 2 == 0 ? ".0" : ".1";
+  Batch batch{fixture.array<std::int32_t>("tokens" + suffix),
+              fixture.array<std::int32_t>("targets" + suffix)};
+  for (const char* const name : {input::kPositions, input::kTokenTypes, input::kDocuments}) {
+    if (fixture.has_array(name + suffix))
+      batch.more[name] = fixture.array<std::int32_t>(name + suffix);
+  }
+  return batch;
+}
 
 class ModelUnderTest {
  public:
@@ -63,13 +78,27 @@ class ModelUnderTest {
       config.norm_eps = model["norm_eps"].get<double>();
       config.tied = model["tied"].get<bool>();
     }
+    if (fixture.is_bert()) {
+      const auto& model = fixture.header()["model"];
+      config.arch = fixture.arch();
+      config.ffn = size("ffn");
+      config.type_vocab = size("type_vocab");
+      config.first_position = size("first_position");
+      config.norm_eps = model["norm_eps"].get<double>();
+      const std::string activation = model["activation"].get<std::string>();
+      config.activation = activation == "relu"        ? FeedForward::relu
+                          : activation == "gelu_tanh" ? FeedForward::gelu_tanh
+                                                      : FeedForward::gelu;
+    }
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
-                           .act = act};
+                           .act = act,
+                           .fields = {.documents = fixture.has_array("documents.0")}};
     forward_ = build_model(config, shape);
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
+    head_bias_ = operand(forward_.ops.back().in, 3);
     std::erase_if(forward_.ops, is<ops::HeadLoss>);
     verify(step_);
     place_and_bind();
@@ -116,6 +145,8 @@ class ModelUnderTest {
     forward_executor_->run(context);
     const Tensor in = forward_executor_->tensor(forward_.final_activation);
     const Tensor head = forward_executor_->tensor(head_);
+    Tensor bias{};
+    if (head_bias_ != kNoValue) bias = forward_executor_->tensor(head_bias_);
     const std::int64_t rows = in.shape[0], vocab = head.shape[0];
     const auto valid = static_cast<std::int64_t>(fixture_.model("valid_vocab"));
     std::vector<float> row(static_cast<std::size_t>(vocab));
@@ -125,7 +156,9 @@ class ModelUnderTest {
       one.data = static_cast<std::byte*>(in.data) + r * in.shape[1] * size_of(in.dtype);
       one.shape = {1, in.shape[1]};
       backend_.kernels->run(
-          Logits{.in = one, .weight = head, .out = {row.data(), DType::f32, {1, vocab}}}, *stream_);
+          Logits{
+              .in = one, .weight = head, .bias = bias, .out = {row.data(), DType::f32, {1, vocab}}},
+          *stream_);
       all.insert(all.end(), row.begin(), row.begin() + valid);
     }
     return all;
@@ -200,6 +233,10 @@ class ModelUnderTest {
       const ValueId tokens = program.input(input::kTokens, micro);
       copy(tokens, batch.tokens);
       if (with_targets) copy(program.input(input::kTargets, micro), batch.targets);
+      for (const auto& [name, values] : batch.more) {
+        const ValueId value = program.input(name, micro);
+        if (value != kNoValue) copy(value, values);
+      }
       done += static_cast<std::size_t>(executor.tensor(tokens).elements());
     }
     DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
@@ -249,7 +286,7 @@ class ModelUnderTest {
   const std::unique_ptr<Group> world_ = make_collectives({})->make_group(
       {.name = "world", .epoch = 0, .ranks = {0}}, Deadline::after(std::chrono::seconds(1)));
   Program forward_, step_;
-  ValueId head_ = kNoValue;  // of forward_: the weights of the logits
+  ValueId head_ = kNoValue, head_bias_ = kNoValue;  // of forward_: for the logits
   std::unique_ptr<Executor> step_executor_, forward_executor_;
   std::vector<Values> gradients_;  // in the fixture's order
   double loss_scale_ = 1;
