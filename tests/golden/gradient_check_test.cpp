@@ -55,15 +55,10 @@ class Oracle {
   }
   [[nodiscard]] double loss(const Batch& batch) const {
     if (is_bert_) {
-      const auto input = [&batch](const char* name) -> const std::vector<std::int32_t>& {
-        static const std::vector<std::int32_t> kNone;
-        const auto found = batch.more.find(name);
-        return found == batch.more.end() ? kNone : found->second;
-      };
       return bert_.loss({.tokens = batch.tokens,
-                         .positions = input(input::kPositions),
-                         .token_types = input(input::kTokenTypes),
-                         .documents = input(input::kDocuments)},
+                         .positions = batch.positions,
+                         .token_types = batch.token_types,
+                         .documents = batch.documents},
                         batch.targets);
     }
     return is_llama_ ? llama_.loss(batch.tokens, batch.targets)

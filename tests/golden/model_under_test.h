@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -26,19 +25,31 @@ using Values = std::vector<double>;
 
 struct Batch {
   std::vector<std::int32_t> tokens, targets;
-  std::map<std::string, std::vector<std::int32_t>> more{};  // other inputs, by their names
+  std::vector<std::int32_t> documents{}, positions{}, token_types{};  // where the model reads them
+
+  /// Returns the numbers of an input.
+  [[nodiscard]] const std::vector<std::int32_t>& field(std::string_view name) const {
+    if (name == input::kTargets) return targets;
+    if (name == input::kDocuments) return documents;
+    if (name == input::kPositions) return positions;
+    if (name == input::kTokenTypes) return token_types;
+    DS_ASSERT(name == input::kTokens, "a new input needs a line here");
+    return tokens;
+  }
 };
 
 /// Returns the fixture's batch of a step.
 inline Batch batch_of(const Fixture& fixture, std::size_t step) {
   const std::string suffix = step % 2 == 0 ? ".0" : ".1";
-  Batch batch{fixture.array<std::int32_t>("tokens" + suffix),
-              fixture.array<std::int32_t>("targets" + suffix)};
-  for (const char* const name : {input::kPositions, input::kTokenTypes, input::kDocuments}) {
-    if (fixture.has_array(name + suffix))
-      batch.more[name] = fixture.array<std::int32_t>(name + suffix);
-  }
-  return batch;
+  const auto array = [&](const char* name) -> std::vector<std::int32_t> {
+    if (!fixture.has_array(name + suffix)) return {};
+    return fixture.array<std::int32_t>(name + suffix);
+  };
+  return {.tokens = array(input::kTokens),
+          .targets = array(input::kTargets),
+          .documents = array(input::kDocuments),
+          .positions = array(input::kPositions),
+          .token_types = array(input::kTokenTypes)};
 }
 
 class ModelUnderTest {
@@ -48,8 +59,10 @@ class ModelUnderTest {
     double norm = 0;  // norm of the mean loss's gradient, before clipping
   };
 
-  /// Distributes the fixture's batch over spec.virtual_ranks * spec.accum micro-batches.
-  ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {})
+  /// Distributes the fixture's batch over spec.virtual_ranks * spec.accum micro-batches. `fields`:
+  /// what the batch has beside tokens and targets.
+  ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {},
+                 const DataFields& fields = {})
       : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
@@ -90,11 +103,13 @@ class ModelUnderTest {
                           : activation == "gelu_tanh" ? FeedForward::gelu_tanh
                                                       : FeedForward::gelu;
     }
+    DataFields all = fields;
+    all.documents = all.documents || fixture.has_array("documents.0");
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
                            .act = act,
-                           .fields = {.documents = fixture.has_array("documents.0")}};
+                           .fields = all};
     forward_ = build_model(config, shape);
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
@@ -224,20 +239,16 @@ class ModelUnderTest {
   static void fill(Executor& executor, const Program& program, const Batch& batch,
                    bool with_targets) {
     std::size_t done = 0;
-    const auto copy = [&](ValueId id, const std::vector<std::int32_t>& values) {
-      const Tensor tensor = executor.tensor(id);
-      DS_ASSERT(done + static_cast<std::size_t>(tensor.elements()) <= values.size());
-      std::memcpy(tensor.data, values.data() + done, static_cast<std::size_t>(tensor.bytes()));
-    };
     for (std::size_t micro = 0; micro < program.micro_batches.size(); ++micro) {
-      const ValueId tokens = program.input(input::kTokens, micro);
-      copy(tokens, batch.tokens);
-      if (with_targets) copy(program.input(input::kTargets, micro), batch.targets);
-      for (const auto& [name, values] : batch.more) {
-        const ValueId value = program.input(name, micro);
-        if (value != kNoValue) copy(value, values);
+      for (const BatchInput& in : executor.inputs(micro)) {
+        if (!in.memory || (in.name == input::kTargets && !with_targets)) continue;
+        const std::vector<std::int32_t>& values = batch.field(in.name);
+        DS_ASSERT(done + static_cast<std::size_t>(in.memory.elements()) <= values.size());
+        std::memcpy(in.memory.data, values.data() + done,
+                    static_cast<std::size_t>(in.memory.bytes()));
       }
-      done += static_cast<std::size_t>(executor.tensor(tokens).elements());
+      done +=
+          static_cast<std::size_t>(memory_of(executor.inputs(micro), input::kTokens).elements());
     }
     DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
   }

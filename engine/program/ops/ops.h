@@ -1,8 +1,8 @@
 // The ops of programs: one struct each, with its attributes. The rest of an op is its row
 // (engine/program/ops/row.h), in the file of its family beside this one.
 //
-// Comments: inputs -> outputs, by position. "?": may be kNoValue; "??": may be left out with all
-// after it; "+": may be added to instead of overwritten; "...": any number. Shapes:
+// Comments: inputs -> outputs, by position. "?": may be kNoValue; "+": may be added to instead of
+// overwritten; "??": optional, and may be left out with all after it; "...": any number. Shapes:
 // engine/kernels/ops_*.h.
 #pragma once
 
@@ -48,11 +48,11 @@ struct UpdateAttrs {
 namespace ops {
 
 // embed.cpp
-/// tokens, wte, wpe? -> out
+/// tokens, wte, wpe?, positions?? -> out
 struct Embed {
   static const OpRow row;
 };
-/// tokens, dout -> dwte+, dwpe?+
+/// tokens, dout, positions?? -> dwte+, dwpe?+
 struct EmbedBackward {
   static const OpRow row;
 };
@@ -106,7 +106,7 @@ struct ActivateBackward {
 };
 
 // attention.cpp
-/// qkv -> qkv
+/// qkv, positions?? -> qkv
 struct Rotary {
   static const OpRow row;
   std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
