@@ -194,6 +194,25 @@ void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
       "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
 }
 
+/// Refuses what only a model of the next token can do.
+void require_encoder_data(const TrainConfig& config, const GivenKeys& given) {
+  if (bert_family(config.model.arch) == nullptr) return;
+  const auto refuse = [&](std::initializer_list<std::string_view> keys, std::string_view what,
+                          std::string hint) {
+    return given.error(keys, fmt::format("arch = \"{}\" {}", config.model.arch, what),
+                       std::move(hint));
+  };
+  if (config.data.format == "text") {
+    throw refuse({"data.format", "data.train"},
+                 "predicts masked tokens, and data.format = \"text\" has none",
+                 "use data.format = \"samples\" with the fields tokens and targets");
+  }
+  if (config.sample.tokens > 0) {
+    throw refuse({"sample.tokens"}, "does not continue a text: every token sees those after it",
+                 "set sample.tokens = 0");
+  }
+}
+
 Error batch_mismatch(const BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
   return given.error(
       {"batch.global", "batch.micro", "batch.accum"},
@@ -294,6 +313,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_data(config.data, given);
+  require_encoder_data(config, given);
   resolve_vocab(config.model, config.data.tokenizer, given);
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
