@@ -59,8 +59,10 @@ class HfConfigReader {
   }
   void one_of(const char* name, const std::vector<std::string>& words) {
     const HfJson* const found = find(name);
-    const auto is_it = [&](const std::string& word) { return *found == word; };
-    if (found == nullptr || std::ranges::any_of(words, is_it)) return;
+    if (found == nullptr) return;
+    if (found->is_string() &&
+        std::ranges::find(words, found->get_ref<const std::string&>()) != words.end())
+      return;
     refuse(name, shown(*found), fmt::format("only {} is supported", words.front()));
   }
   void refuse(const char* name, std::string_view value, std::string_view why) {

@@ -46,8 +46,8 @@ class Kernels {
     std::int64_t kv_heads = 0;   // 0: equal to heads
     std::int64_t head_size = 0;  // 0: width / heads
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
-    bool head_bias = false,
-         head_scaled = false;  // the head's logits have a bias, its input a scale
+    // The head's logits have a bias, its input a scale; it is sparse (HeadLoss).
+    bool head_bias = false, head_scaled = false, head_sparse = false;
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

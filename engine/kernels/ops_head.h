@@ -8,16 +8,19 @@
 namespace ds {
 
 /// Sum of cross-entropies of softmax(scale * in * weight^T + bias) against targets; targets < 0 do
-/// not count. Processes `chunk_rows` rows at a time, so the full logits never exist. On the CPU the
-/// work follows the number of rows that count.
-/// Shapes: in (rows, C), weight (V, C), bias (V, optional) act; targets (rows) i32; loss (1) f64,
-/// nats, summed; count (1) i64. Columns from `valid_vocab` on are padding and have probability 0.
-/// Units:  scale * in is rounded to act before the product, as in T5.
+/// not count. Processes `chunk_rows` rows at a time, so the full logits never exist. The work
+/// follows the number of rows that count; on an accelerator only if `sparse` is set. It then
+/// launches what that number makes necessary: the host reads the targets at that time, so they must
+/// be in its memory, and the launches differ from run to run. Shapes: in (rows, C), weight (V, C),
+/// bias (V, optional) act; targets (rows) i32; loss (1) f64, nats, summed; count (1) i64. Columns
+/// from `valid_vocab` on are padding and have probability 0. Units:  scale * in is rounded to act
+/// before the product, as in T5.
 struct HeadLoss {
   ConstTensor in, weight, targets, bias{};
   Tensor loss, count;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
   float scale = 1.0F;
+  bool sparse = false;
 };
 
 /// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.

@@ -31,11 +31,20 @@ class Bert : public ModelBuilder {
     close_block();
     finish(x);
     program_.extents = extents();
-    program_.extents.head_bias = true;
+    program_.extents.head_bias = program_.extents.head_sparse = true;
     return std::move(program_);
   }
 
  private:
+  /// Returns which keys each query sees where the data have documents.
+  ValueId ranges() {
+    const ValueId documents = program_.input(input::kDocuments);
+    if (documents == kNoValue) return kNoValue;
+    const ValueId out = add("ranges", ValueKind::activation, DType::i32, {batch_, positions_, 2});
+    emit(ops::KeyRanges{}, "ranges", {documents}, {out});
+    return out;
+  }
+
   Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
     const ValueId weight = parameter(name + ".weight", {inputs, outputs}, normal(kInitDeviation));
     return {weight, parameter(name + ".bias", {outputs}, zeros()), outputs};
@@ -91,7 +100,7 @@ class Bert : public ModelBuilder {
     const Activation of_head = family_.head_has_gelu ? Activation::gelu_erf : activation_;
     x = linear_activated("head.dense", dense, x, of_head);
     program_.final_activation = layernorm("head.ln", norm, x, kNoValue);
-    head(words_, bias);
+    head(words_, bias, {.sparse = true});
   }
 
   const BertFamily& family_;

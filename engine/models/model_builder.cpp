@@ -175,12 +175,13 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv) {
 
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
-void ModelBuilder::head(ValueId weight, ValueId bias, float scale) {
+void ModelBuilder::head(ValueId weight, ValueId bias, ops::HeadLoss attrs) {
   const MicroBatch& batch = program_.micro_batches[0];
   std::vector<ValueId> in{program_.final_activation, weight, program_.input(input::kTargets)};
   if (bias != kNoValue) in.push_back(bias);
-  emit(ops::HeadLoss{.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows(), .scale = scale},
-       "head", std::move(in), {batch.loss, batch.count});
+  attrs.valid_vocab = shape_.valid_vocab;
+  attrs.chunk_rows = chunk_rows();
+  emit(attrs, "head", std::move(in), {batch.loss, batch.count});
 }
 
 Kernels::Extents ModelBuilder::extents() const {

@@ -78,7 +78,8 @@ class ModelBuilder {
   ValueId dropout(const std::string& path, ValueId in);
   ValueId attention(const std::string& path, ValueId qkv);
   /// Emits the loss of final_activation with the (V, C) weights and, if given, the bias (V).
-  void head(ValueId weight, ValueId bias = kNoValue, float scale = 1);
+  /// `attrs`: scale and sparse.
+  void head(ValueId weight, ValueId bias = kNoValue, ops::HeadLoss attrs = {});
   [[nodiscard]] Kernels::Extents extents() const;
 
   [[nodiscard]] std::int64_t kv_heads() const {

@@ -126,6 +126,20 @@ void head(Bench& bench) {
                          .chunk_rows = m.chunk};
   bench.time("head", "loss and gradient",
              HeadLossBackward{.forward = forward, .din = in, .dweight = dweight}, 3 * flops, 1);
+  // As in a masked LM: 15 % of the rows count, three of twenty.
+  HeadLoss some = forward;
+  const Tensor masked = bench.make(DType::i32, {rows});
+  some.targets = masked;
+  some.sparse = true;
+  std::int64_t counted = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const bool counts = r * 7 % 20 < 3;
+    static_cast<std::int32_t*>(masked.data)[r] = counts ? 0 : -100;
+    counted += counts ? 1 : 0;
+  }
+  bench.time("masked head", "15 % of the rows",
+             HeadLossBackward{.forward = some, .din = in, .dweight = dweight},
+             3 * flops * static_cast<double>(counted) / static_cast<double>(rows), 1);
   const Tensor wpe = bench.make(m.act, {m.time, m.width}),
                dwpe = bench.make(DType::f32, {m.time, m.width});
   bench.time("memory", "embedding", Embed{.tokens = targets, .wte = weight, .wpe = wpe, .out = in},

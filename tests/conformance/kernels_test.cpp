@@ -301,7 +301,8 @@ TEST_CASE("GELU with erf: every value and slope is near the exact one, also far 
     const std::int64_t n = 2001;
     Bench bench(subject.options, extents_of({1, 1, 1}, act));
     Values x(n);
-    for (std::int64_t i = 0; i < n; ++i) x[static_cast<std::size_t>(i)] = 0.006 * (i - 1000) + 1;
+    for (std::int64_t i = 0; i < n; ++i)
+      x[static_cast<std::size_t>(i)] = 0.006 * static_cast<double>(i - 1000) + 1;
     Buffer in = Buffer::of(act, {n}, x), ones = Buffer::of(act, {n}, Values(n, 1.0));
     Buffer out(act, {n}), slope(act, {n});
     bench.run(Activate{.in = in.view(), .out = out.tensor(), .activation = Activation::gelu_erf});

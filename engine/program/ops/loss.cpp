@@ -26,7 +26,8 @@ HeadLoss head_loss_at(const OpSite& at) {
           .count = at.out(1),
           .valid_vocab = attrs.valid_vocab,
           .chunk_rows = attrs.chunk_rows,
-          .scale = attrs.scale};
+          .scale = attrs.scale,
+          .sparse = attrs.sparse};
 }
 
 BoundOp bind_head_loss(const OpSite& at) { return call(at, head_loss_at<ops::HeadLoss>(at)); }
@@ -36,8 +37,10 @@ void reverse_head_loss(Reverse& reverse, const Op& op) {
   const auto& attrs = as<ops::HeadLoss>(op);
   const ValueId din = reverse.gradient_like(op, "in", in);
   const auto dweight = reverse.parameter(weight);
-  const ops::HeadLossBackward made{
-      .valid_vocab = attrs.valid_vocab, .chunk_rows = attrs.chunk_rows, .scale = attrs.scale};
+  const ops::HeadLossBackward made{.valid_vocab = attrs.valid_vocab,
+                                   .chunk_rows = attrs.chunk_rows,
+                                   .scale = attrs.scale,
+                                   .sparse = attrs.sparse};
   std::vector<ValueId> out{op.out[0], op.out[1], din, dweight.value};
   bool bias_adds = false;
   if (bias != kNoValue) {
@@ -61,7 +64,14 @@ std::string print_head(const Op& op) {
   std::string text =
       fmt::format(" valid_vocab={} chunk_rows={}", attrs.valid_vocab, attrs.chunk_rows);
   if (attrs.scale != 1) text += fmt::format(" scale={}", attrs.scale);
+  if (attrs.sparse) text += " sparse";
   return text;
+}
+
+/// A sparse head's launches follow the number of rows that count.
+template <class Kind>
+bool is_sparse(const Op& op) {
+  return as<Kind>(op).sparse;
 }
 
 void check_head_loss_backward(const Operands& o) {
@@ -95,6 +105,7 @@ constinit const OpRow ops::HeadLoss::row{.name = "head_loss",
                                          .is_loss = true,
                                          .flops = product_flops,
                                          .uses_scratch = true,
+                                         .varies = is_sparse<ops::HeadLoss>,
                                          .print = print_head<ops::HeadLoss>};
 
 constinit const OpRow ops::HeadLossBackward::row{
@@ -105,6 +116,7 @@ constinit const OpRow ops::HeadLossBackward::row{
     .bind = bind_head_loss_backward,
     .flops = backward_flops,
     .uses_scratch = true,
+    .varies = is_sparse<ops::HeadLossBackward>,
     .print = print_head<ops::HeadLossBackward>};
 
 }  // namespace ds

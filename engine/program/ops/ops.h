@@ -153,13 +153,15 @@ struct Add {
 struct HeadLoss {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
-  float scale = 1;  // of in
+  float scale = 1;      // of in
+  bool sparse = false;  // few rows count: ds::HeadLoss
 };
 /// in, weight, targets, bias?? -> loss, count, din, dweight+, dbias??+
 struct HeadLossBackward {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
   float scale = 1;
+  bool sparse = false;
 };
 
 // moves.cpp

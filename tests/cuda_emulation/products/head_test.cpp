@@ -17,6 +17,7 @@ Kernels::Extents extents_of(const Sizes& s, DType act) {
           .chunk_rows = s.chunk,
           .head_bias = true,
           .head_scaled = true,
+          .head_sparse = true,
           .act = act};
 }
 
@@ -125,6 +126,46 @@ TEST_CASE("head: with a bias and a scale; with and without the library's epilogu
                        .out = want.tensor(),
                        .scale = 0.375F});
         check_close("logits", logits, want.values(), DType::f32);
+      }
+    }
+  }
+}
+
+TEST_CASE("head: sparse, with products of the rows that count alone") {
+  for (const Sizes& s : {Sizes{37, 16, 3008, 2991, 16},
+                         {5, 8, 9, 9, 5},
+                         {600, 8, 72, 41, 300},
+                         {1100, 8, 70, 64, 1100}}) {
+    for (const std::int64_t each : {1, 2, 7, 2000}) {
+      CAPTURE(s.rows);
+      CAPTURE(each);
+      std::vector<std::int32_t> targets;
+      for (std::int64_t i = 0; i < s.rows; ++i) {
+        targets.push_back(i % each == each - 1 ? static_cast<std::int32_t>(i * 131 % s.valid)
+                                               : -100);
+      }
+      for (const DType act : kActTypes) {
+        ProductsBench bench(extents_of(s, act));
+        HeadRun run(s, act, 1, targets);
+        HeadLossBackward op = run.full_op();
+        op.forward.sparse = true;
+        bench.run(op);
+        run.check_against_reference(act, true);
+        const double loss = run.loss;
+        bench.run(op.forward);
+        CHECK(run.loss == loss);
+        // In place, and without a scale.
+        HeadRun plain(s, act, 1, targets);
+        HeadLossBackward other = plain.op();
+        other.forward.sparse = true;
+        other.din = plain.in.tensor();
+        Buffer in = Buffer::of(act, {s.rows, s.width}, plain.in.values());
+        bench.run(other);
+        const reference::HeadResult want = reference::head_loss(
+            in.values(), plain.weight.values(), targets, static_cast<std::size_t>(s.width),
+            static_cast<std::size_t>(s.valid), 3);
+        check_close("din in place", plain.in, want.din, act);
+        check_close("dweight", plain.dweight, want.dweight, act);
       }
     }
   }

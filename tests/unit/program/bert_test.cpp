@@ -31,11 +31,6 @@ const Op& bert_op(const Program& program, const std::string& path) {
   return *found;
 }
 
-template <class Kind>
-int ops_of(const Program& program) {
-  return static_cast<int>(std::ranges::count_if(program.ops, is<Kind>));
-}
-
 }  // namespace
 
 TEST_CASE("BERT: operands fit after differentiate, recompute and shard") {
@@ -82,6 +77,4 @@ TEST_CASE("BERT and RoBERTa: inputs, activations, and the table of positions") {
   CHECK(as<ops::Linear>(bert_op(bert, "block0.mlp.fc")).activation == Activation::gelu_erf);
   const Program packed = model_of("bert", 0, true);
   CHECK(packed.input(input::kDocuments) != kNoValue);
-  CHECK(ops_of<ops::KeyRanges>(packed) == 1);
-  CHECK(ops_of<ops::KeyRanges>(bert) == 0);
 }
