@@ -1,4 +1,4 @@
-// Parameter and operation counts of GPT-2, Llama's family and BERT's.
+// Parameter counts of GPT-2, Llama's family and BERT's.
 #include "engine/monitor/model_flops.h"
 
 #include "engine/config/bert_family.h"
@@ -55,13 +55,6 @@ double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
   }
   return matmul_parameters(model) + static_cast<double>(seq_len) * s.hidden +
          s.layers * (biases + norms) + 2 * s.hidden;
-}
-
-double training_flops_per_token(const ModelConfig& model, std::int64_t seq_len) {
-  const Sizes s = sizes_of(model);
-  const double causal = s.is_bert ? 1 : 0.5;  // share of the pairs of positions that are seen
-  return 6 * matmul_parameters(model) +
-         12 * causal * s.layers * s.queries * static_cast<double>(seq_len);
 }
 
 }  // namespace ds

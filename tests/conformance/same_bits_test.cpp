@@ -23,6 +23,7 @@ Results run_all(const Options& options, const Case& c, DType act, bool products,
                         .ffn = c.ffn,
                         .vocab = c.vocab,
                         .chunk_rows = c.chunk,
+                        .key_len = c.time + AllOps::kMoreKeys,
                         .head_bias = true,
                         .head_scaled = true,
                         .act = act});
