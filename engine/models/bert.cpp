@@ -95,7 +95,7 @@ class Bert : public ModelBuilder {
 
   const BertFamily& family_;
   Activation activation_;
-  ValueId words_ = kNoValue, ranges_ = kNoValue;
+  ValueId words_ = kNoValue;
 };
 
 }  // namespace
