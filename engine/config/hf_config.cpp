@@ -4,96 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "engine/base/error.h"
+#include "engine/config/bert_family.h"
+#include "engine/config/hf_config_reader.h"
 #include "engine/config/keys.h"
 #include "engine/config/llama_family.h"
 
 namespace ds {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// Formats a value for messages: ASCII, cut where it is long.
-std::string shown(const Json& value) {
-  constexpr std::size_t kMost = 100;
-  const std::string text = value.dump(-1, ' ', true);
-  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
-}
-
-/// Reads one object of the file. `prefix`: of its names in messages.
-class Reader {
- public:
-  Reader(const Json& json, HfConfig& out, std::string_view prefix = "")
-      : json_(json), out_(out), prefix_(prefix) {}
-
-  /// Returns null where the key is missing or null.
-  [[nodiscard]] const Json* find(const char* name) const {
-    const auto found = json_.find(name);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  /// Returns true where the key is present, also when it is null.
-  [[nodiscard]] bool has(const char* name) const { return json_.contains(name); }
-
-  std::int64_t integer(const char* name, std::string_view key, std::int64_t absent) {
-    constexpr std::int64_t kMost = 1 << 30;  // products of two fit into 64 bits
-    std::int64_t value = get(name, absent, &Json::is_number_integer, "a whole number");
-    if (find(name) != nullptr && (value < 0 || value > kMost)) {
-      refuse(name, shown(*find(name)), fmt::format("expected 0 to {}", kMost));
-      value = absent;
-    }
-    if (!key.empty()) add(name, key, {value}, absent);
-    return value;
-  }
-  double number(const char* name, std::string_view key, double absent) {
-    const double value = get(name, absent, &Json::is_number, "a number");
-    if (!key.empty()) add(name, key, {value}, absent);
-    return value;
-  }
-  bool flag(const char* name, std::string_view key, bool absent) {
-    const bool value = get(name, absent, &Json::is_boolean, "true or false");
-    if (!key.empty()) add(name, key, {value}, absent);
-    return value;
-  }
-  /// Refuses all values but one.
-  void require(const char* name, bool wanted, std::string_view why) {
-    if (flag(name, "", wanted) != wanted) refuse(name, shown(*find(name)), why);
-  }
-  void one_of(const char* name, const std::vector<std::string>& words) {
-    const Json* const found = find(name);
-    const auto is_it = [&](const std::string& word) { return *found == word; };
-    if (found == nullptr || std::ranges::any_of(words, is_it)) return;
-    refuse(name, shown(*found), fmt::format("only {} is supported", words.front()));
-  }
-  void refuse(const char* name, std::string_view value, std::string_view why) {
-    out_.refused.push_back(fmt::format("{}{}: {}; {}", prefix_, name, value, why));
-  }
-  void add(const char* name, std::string_view key, ConfigValue value, const Json& absent) {
-    const Json* const found = find(name);
-    out_.fields.push_back(
-        {fmt::format("{}{}: {}", prefix_, name,
-                     found != nullptr ? shown(*found) : shown(absent) + " (not given)"),
-         key, std::move(value)});
-  }
-  [[nodiscard]] HfConfig& out() { return out_; }
-  [[nodiscard]] const Json& json() const { return json_; }
-
- private:
-  template <class T>
-  T get(const char* name, T absent, bool (Json::*is_right)() const noexcept,
-        std::string_view kind) {
-    const Json* const found = find(name);
-    if (found == nullptr) return absent;
-    if ((found->*is_right)()) return found->get<T>();
-    refuse(name, shown(*found), fmt::format("expected {}", kind));
-    return absent;
-  }
-
-  const Json& json_;
-  HfConfig& out_;
-  const std::string_view prefix_;
-};
+using Json = HfJson;
+using Reader = HfConfigReader;
 
 void read_gpt2(Reader& r) {
   r.integer("n_layer", "model.layers", 12);
@@ -217,9 +138,12 @@ HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64
     read_llama(reader, positions);
   } else if (config.arch == "gpt2") {
     read_gpt2(reader);
+  } else if (bert_family(config.arch) != nullptr) {
+    read_bert_config(reader, positions);
   } else {
     config.refused = {
-        fmt::format("model_type: {}; only gpt2, llama, mistral and qwen2 are supported",
+        fmt::format("model_type: {}; only gpt2, llama, mistral, qwen2, bert and roberta are "
+                    "supported",
                     config.arch.empty() ? "not given" : shown(config.arch))};
   }
   return config;

@@ -17,11 +17,12 @@ ConfigValue get_validation(const TrainConfig& config) {
 
 using K = KeyKind;
 constexpr const char* kScalings = "none|linear|llama3";
+constexpr const char* kActivations = "gelu|gelu_tanh|relu";
 // clang-format off
 const Key kModelKeys[] = {
-    {"model.arch", K::choice, true, 0, 0, "gpt2|llama|mistral|qwen2", "bert|t5", "the preset's, else \"gpt2\"",
+    {"model.arch", K::choice, true, 0, 0, "gpt2|llama|mistral|qwen2|bert|roberta", "t5", "the preset's, else \"gpt2\"",
      "Architecture.", DS_FIELD(model.arch)},
-    {"model.preset", K::choice, false, 0, 0, "gpt2-124m|gpt2-355m|gpt2-774m|gpt2-1558m|gpt-10m|gpt-tiny|llama-7b|llama-13b|llama-30b|llama-65b|llama2-7b|llama2-13b|llama2-70b|llama3-8b|llama3-70b|llama3.1-8b|llama3.1-70b|llama3.1-405b|llama3.2-1b|llama3.2-3b|llama3.3-70b|llama-10m|llama-tiny|mistral-7b|qwen2.5-0.5b|qwen2.5-1.5b|qwen2.5-3b|qwen2.5-7b|qwen2.5-14b|qwen2.5-32b|qwen2.5-72b", "", "none",
+    {"model.preset", K::choice, false, 0, 0, "gpt2-124m|gpt2-355m|gpt2-774m|gpt2-1558m|gpt-10m|gpt-tiny|llama-7b|llama-13b|llama-30b|llama-65b|llama2-7b|llama2-13b|llama2-70b|llama3-8b|llama3-70b|llama3.1-8b|llama3.1-70b|llama3.1-405b|llama3.2-1b|llama3.2-3b|llama3.3-70b|llama-10m|llama-tiny|mistral-7b|qwen2.5-0.5b|qwen2.5-1.5b|qwen2.5-3b|qwen2.5-7b|qwen2.5-14b|qwen2.5-32b|qwen2.5-72b|bert-base-uncased|bert-base-cased|bert-large-uncased|bert-large-cased|roberta-base|roberta-large|hello-deepspeed", "", "none",
      "Named set of sizes; keys that are also given override it.", DS_FIELD(model.preset)},
     {"model.from", K::path, false, 0, 0, "", "", "none",
      "Hugging Face folder to begin with: its config.json sets the keys of [model] but dropout, and model.init is this folder. A key given beside it must agree.", DS_FIELD(model.from)},
@@ -35,7 +36,7 @@ const Key kModelKeys[] = {
      "Llama's family: heads of keys and values, each shared by heads / kv_heads heads of queries; must divide heads.", DS_FIELD(model.kv_heads)},
     {"model.head_size", K::integer, true, 0, 4096, "", "", "hidden / heads",
      "Llama's family: elements of one head.", DS_FIELD(model.head_size)},
-    {"model.ffn", K::integer, true, 1, 1 << 22, "", "", "from the preset, else gpt2: hidden * 4, Llama's family: hidden * 8 / 3 up to a multiple of 256",
+    {"model.ffn", K::integer, true, 1, 1 << 22, "", "", "from the preset, else gpt2, bert, roberta: hidden * 4, Llama's family: hidden * 8 / 3 up to a multiple of 256",
      "Width of the feed-forward layer.", DS_FIELD(model.ffn)},
     {"model.vocab", K::integer, true, 1, 1 << 24, "", "", "from the preset, else from the tokenizer",
      "Vocabulary size (rows of the embedding), rounded up to a multiple of 64 for the kernels.", DS_FIELD(model.vocab)},
@@ -57,9 +58,15 @@ const Key kModelKeys[] = {
      "llama3: frequencies with more waves than this are kept; between, they change gradually.", DS_FIELD(model.rope_high)},
     {"model.rope_trained", K::integer, true, 1, 1 << 30, "", "", "8192",
      "llama3: positions of the first training.", DS_FIELD(model.rope_trained)},
-    {"model.norm_eps", K::number, true, 1e-12, 1, "", "", "from the preset, else 1e-05",
+    {"model.activation", K::choice, true, 0, 0, kActivations, "*", "\"gelu\"",
+     "bert, roberta: activation of the feed-forward layers. gelu: with erf; gelu_tanh: transformers' gelu_new.", DS_WORD(model.activation, kActivations)},
+    {"model.type_vocab", K::integer, true, 0, 1 << 16, "", "", "from the preset, else bert: 2, roberta: 1",
+     "bert, roberta: number of token types.", DS_FIELD(model.type_vocab)},
+    {"model.first_position", K::integer, true, 0, 1 << 20, "", "", "bert: 0, roberta: 2",
+     "bert, roberta: position of a document's first token; RoBERTa's is the number of its padding token + 1.", DS_FIELD(model.first_position)},
+    {"model.norm_eps", K::number, true, 1e-12, 1, "", "", "from the preset, else bert: 1e-12, others: 1e-05",
      "Added to the variance (or the mean square) in norms.", DS_FIELD(model.norm_eps)},
-    {"model.tied", K::flag, true, 0, 0, "", "", "from the preset, else gpt2: true, others: false",
+    {"model.tied", K::flag, true, 0, 0, "", "", "from the preset, else gpt2, bert, roberta: true, others: false",
      "Share the weights of the embedding with the output head.", DS_FIELD(model.tied)},
 
     {"data.train", K::globs, false, 0, 0, "", "", "required",

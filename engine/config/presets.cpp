@@ -1,8 +1,9 @@
-// Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5, small
-// byte-level models.
+// Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5, BERT, RoBERTa, small byte-level
+// models.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
+#include "engine/config/bert_family.h"
 
 namespace ds {
 namespace {
@@ -49,6 +50,14 @@ constexpr Preset kPresets[] = {
     {"qwen2.5-14b", "qwen2", 48, 5120, 40, 152064, 8, 13824, 1e6, false},
     {"qwen2.5-32b", "qwen2", 64, 5120, 40, 152064, 8, 27648, 1e6, false},
     {"qwen2.5-72b", "qwen2", 80, 8192, 64, 152064, 8, 29568, 1e6, false},
+    {"bert-base-uncased", "bert", 12, 768, 12, 30522, 0, 3072, 0, true, 1e-12},
+    {"bert-base-cased", "bert", 12, 768, 12, 28996, 0, 3072, 0, true, 1e-12},
+    {"bert-large-uncased", "bert", 24, 1024, 16, 30522, 0, 4096, 0, true, 1e-12},
+    {"bert-large-cased", "bert", 24, 1024, 16, 28996, 0, 4096, 0, true, 1e-12},
+    {"roberta-base", "roberta", 12, 768, 12, 50265, 0, 3072, 0, true},
+    {"roberta-large", "roberta", 24, 1024, 16, 50265, 0, 4096, 0, true},
+    // The model of DeepSpeed's example HelloDeepSpeed.
+    {"hello-deepspeed", "roberta", 6, 256, 8, 50265, 0, 512, 0, true},
 };
 
 void fill(std::int64_t& field, std::int64_t value) {
@@ -68,7 +77,8 @@ const Preset& preset_of(std::string_view name) {
 void apply_preset(ModelConfig& model, const GivenKeys& given) {
   const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
   if (model.preset.empty()) {
-    if (!is_given("model.tied")) model.tied = model.arch == "gpt2";
+    if (!is_given("model.tied"))
+      model.tied = model.arch == "gpt2" || bert_family(model.arch) != nullptr;
     return;
   }
   const Preset& preset = preset_of(model.preset);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/token_numbers.h"
+#include "engine/config/bert_family.h"
 #include "engine/config/keys.h"
 #include "engine/config/llama_family.h"
 #include "engine/config/planted_fault.h"
@@ -26,9 +27,11 @@ bool differs_from_default(const ModelConfig& model, std::string_view key) {
   return find_key(key)->get(config) != usual;
 }
 
-void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
+/// Refuses the keys of Llama's family for models with learned positions and tied heads.
+void require_learned_positions(const ModelConfig& model, const GivenKeys& given) {
   const auto refuse = [&](std::string_view key, std::string_view why) {
-    return given.error({key}, fmt::format("{} does not apply to arch = \"gpt2\": {}", key, why),
+    return given.error({key},
+                       fmt::format("{} does not apply to arch = \"{}\": {}", key, model.arch, why),
                        "leave it out, or use model.arch = \"llama\"");
   };
   if (model.kv_heads != model.heads)
@@ -39,6 +42,24 @@ void require_gpt2(const ModelConfig& model, const GivenKeys& given) {
   for (const char* key : {"model.rope_theta", "model.rope_scaling", "model.rope_factor",
                           "model.rope_low", "model.rope_high", "model.rope_trained"})
     if (differs_from_default(model, key)) throw refuse(key, "its positions are learned");
+}
+
+/// Refuses the keys of BERT and RoBERTa for other models.
+void refuse_bert_keys(const ModelConfig& model, const GivenKeys& given) {
+  for (const char* key : {"model.activation", "model.type_vocab", "model.first_position"}) {
+    if (!differs_from_default(model, key)) continue;
+    throw given.error({key}, fmt::format("{} does not apply to arch = \"{}\"", key, model.arch),
+                      "leave it out, or use model.arch = \"bert\" or \"roberta\"");
+  }
+}
+
+void resolve_bert(ModelConfig& model, const BertFamily& family, const GivenKeys& given) {
+  require_learned_positions(model, given);
+  const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
+  if (model.ffn == 0) model.ffn = 4 * model.hidden;
+  if (model.type_vocab == 0) model.type_vocab = family.type_vocab;
+  if (!is_given("model.first_position")) model.first_position = family.first_position;
+  if (!is_given("model.norm_eps") && model.preset.empty()) model.norm_eps = family.norm_eps;
 }
 
 void require_rope(const ModelConfig& model, const GivenKeys& given) {
@@ -78,6 +99,9 @@ void require_llama_family(const ModelConfig& model, const GivenKeys& given) {
 
 void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
   constexpr std::int64_t kLlamaFfnMultiple = 256;
+  const BertFamily* const bert = bert_family(model.arch);
+  if (bert != nullptr) return resolve_bert(model, *bert, given);
+  refuse_bert_keys(model, given);
   if (llama_family(model.arch) != nullptr) {
     require_llama_family(model, given);
     const std::int64_t two_thirds =
@@ -85,7 +109,7 @@ void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
     if (model.ffn == 0)
       model.ffn = (two_thirds + kLlamaFfnMultiple - 1) / kLlamaFfnMultiple * kLlamaFfnMultiple;
   } else {
-    require_gpt2(model, given);
+    require_learned_positions(model, given);
     if (model.ffn == 0) model.ffn = 4 * model.hidden;
   }
 }
@@ -168,6 +192,25 @@ void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
       fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
                   config.model.tokens - 1),
       "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
+}
+
+/// Refuses what only a model of the next token can do.
+void require_encoder_data(const TrainConfig& config, const GivenKeys& given) {
+  if (bert_family(config.model.arch) == nullptr) return;
+  const auto refuse = [&](std::initializer_list<std::string_view> keys, std::string_view what,
+                          std::string hint) {
+    return given.error(keys, fmt::format("arch = \"{}\" {}", config.model.arch, what),
+                       std::move(hint));
+  };
+  if (config.data.format == "text") {
+    throw refuse({"data.format", "data.train"},
+                 "predicts masked tokens, and data.format = \"text\" has none",
+                 "use data.format = \"samples\" with the fields tokens and targets");
+  }
+  if (config.sample.tokens > 0) {
+    throw refuse({"sample.tokens"}, "does not continue a text: every token sees those after it",
+                 "set sample.tokens = 0");
+  }
 }
 
 Error batch_mismatch(const BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
@@ -270,6 +313,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_data(config.data, given);
+  require_encoder_data(config, given);
   resolve_vocab(config.model, config.data.tokenizer, given);
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);

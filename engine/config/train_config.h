@@ -11,6 +11,9 @@
 
 namespace ds {
 
+/// The activation of the feed-forward layers that the key chooses. gelu: with erf.
+enum class FeedForward : std::uint8_t { gelu, gelu_tanh, relu };
+
 /// As RotaryScaling::Kind.
 enum class RopeScaling : std::uint8_t { none, linear, llama3 };
 
@@ -33,8 +36,11 @@ struct ModelConfig {
   double rope_theta = 10000;  // Llama's family, as the next five
   RopeScaling rope_scaling = RopeScaling::none;
   double rope_factor = 1;
-  double rope_low = 1, rope_high = 4;  // llama3
-  std::int64_t rope_trained = 8192;    // llama3
+  double rope_low = 1, rope_high = 4;          // llama3
+  std::int64_t rope_trained = 8192;            // llama3
+  FeedForward activation = FeedForward::gelu;  // BERT and RoBERTa, as the next two
+  std::int64_t type_vocab = 0;      // rows of the table of token types; resolved: the family's
+  std::int64_t first_position = 0;  // of a document's first token; resolved: the family's
   double norm_eps = 1e-5;
   bool tied = true;  // output head = embedding; resolved: by architecture and preset
   [[nodiscard]] std::int64_t elements_of_head() const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/config/bert_family.h"
 #include "engine/config/llama_family.h"
 
 namespace ds {
@@ -86,12 +87,45 @@ ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64
   return json;
 }
 
+std::string_view torch_activation(FeedForward activation) {
+  if (activation == FeedForward::gelu_tanh) return "gelu_new";
+  return activation == FeedForward::relu ? "relu" : "gelu";
+}
+
+ordered_json bert_json(const ModelConfig& model, const BertFamily& family, std::int64_t vocab,
+                       std::int64_t positions) {
+  // The padding token of BERT is the first of its vocabulary.
+  const std::int64_t pad = family.first_position == 0 ? 0 : model.first_position - 1;
+  return {{"architectures", {family.hf_class}},
+          {"model_type", family.arch},
+          {"attention_probs_dropout_prob", model.dropout},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr},
+          {"hidden_act", torch_activation(model.activation)},
+          {"hidden_dropout_prob", model.dropout},
+          {"hidden_size", model.hidden},
+          {"initializer_range", 0.02},
+          {"intermediate_size", model.ffn},
+          {"layer_norm_eps", model.norm_eps},
+          {"max_position_embeddings", model.first_position + positions},
+          {"num_attention_heads", model.heads},
+          {"num_hidden_layers", model.layers},
+          {"pad_token_id", pad},
+          {"position_embedding_type", "absolute"},
+          {"tie_word_embeddings", true},
+          {"type_vocab_size", model.type_vocab},
+          {"use_cache", true},
+          {"vocab_size", vocab}};
+}
+
 }  // namespace
 
 std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions,
                            DType dtype) {
-  ordered_json json = llama_family(model.arch) != nullptr ? llama_json(model, vocab, positions)
-                                                          : gpt2_json(model, vocab, positions);
+  const BertFamily* const bert = bert_family(model.arch);
+  ordered_json json = bert != nullptr ? bert_json(model, *bert, vocab, positions)
+                      : llama_family(model.arch) != nullptr ? llama_json(model, vocab, positions)
+                                                            : gpt2_json(model, vocab, positions);
   json["torch_dtype"] = torch_name(dtype);
   return json.dump(2) + "\n";
 }

@@ -8,7 +8,7 @@
 
 namespace ds {
 
-/// Writes a config of GPT2LMHeadModel or a class of Llama's family. `vocab`: rows of the embedding;
+/// Writes a config of GPT2LMHeadModel, or a class of Llama's or BERT's family. `vocab`: rows of the embedding;
 /// `positions`: the longest sequence.
 std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions,
                            DType dtype);

@@ -15,7 +15,6 @@
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
 #include "engine/config/hf_config.h"
-#include "engine/config/llama_family.h"
 #include "engine/tensor/bf16.h"
 #include "engine/tensor/f16.h"
 
@@ -118,7 +117,7 @@ void turn(const HfTensor& t, const Load& load, std::int64_t row, std::int64_t en
 std::string problem_of(const HfTensor& wanted, const SafetensorsEntry& given) {
   std::vector<std::int64_t> shape = given.shape;
   const bool is_longer =
-      wanted.ours == "wpe.weight" && shape.size() == 2 && shape[0] > wanted.shape[0];
+      is_position_table(wanted.ours) && shape.size() == 2 && shape[0] > wanted.shape[0];
   if (is_longer) shape[0] = wanted.shape[0];
   if (shape == wanted.shape) return {};
   return fmt::format("{}: {} in the file, {} in this model", wanted.name,
@@ -175,8 +174,7 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
                ? found
                : given.find(std::string_view(name).substr(prefix.size()));
   };
-  const char* const table = llama_family(wish.model.arch) != nullptr ? "model.embed_tokens.weight"
-                                                                     : "transformer.wte.weight";
+  const std::string table = hf_embedding(wish.model);
   const auto embedding = find(table);
   std::int64_t vocab = wish.model.vocab;
   if (embedding != given.end() && embedding->second.entry.shape.size() == 2)

@@ -1,9 +1,10 @@
-// hf_tensors(): GPT-2's files hold (inputs, outputs) as this program does; Llama's hold the
-// transpose, unfused.
+// hf_tensors(): GPT-2's files hold (inputs, outputs) as this program does; those of the other
+// families hold the transpose, unfused.
 #include "engine/exchange/hf_tensors.h"
 
 #include <fmt/format.h>
 
+#include "engine/config/bert_family.h"
 #include "engine/config/llama_family.h"
 
 namespace ds {
@@ -13,12 +14,17 @@ class List {
  public:
   explicit List(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  void vector(const std::string& name, std::int64_t elements) {
-    add({.name = prefix_ + name,
+  /// Adds a vector that is the first `elements` of our `our_elements`.
+  void first_of(const std::string& name, const std::string& theirs, std::int64_t our_elements,
+                std::int64_t elements) {
+    add({.name = theirs,
          .ours = name,
          .shape = {elements},
-         .our_columns = elements,
+         .our_columns = our_elements,
          .columns = elements});
+  }
+  void vector(const std::string& name, std::int64_t elements) {
+    first_of(name, prefix_ + name, elements, elements);
   }
 
   /// Adds a tensor whose rows are the first `rows` of our `our_rows`.
@@ -137,6 +143,60 @@ std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab
   return list.take();
 }
 
+/// The head's tensors have no prefix, so they are in a second list.
+std::vector<HfTensor> bert_tensors(const ModelConfig& model, const BertFamily& family,
+                                   std::int64_t vocab, std::int64_t positions) {
+  List list{std::string(family.hf_prefix)}, head("");
+  const std::int64_t width = model.hidden;
+  const auto norm = [width](List& to, const std::string& name) {
+    to.vector(name + ".weight", width);
+    to.vector(name + ".bias", width);
+  };
+  const auto layer = [](List& to, const std::string& name, std::int64_t inputs,
+                        std::int64_t outputs) {
+    to.transposed(name + ".weight", inputs, {{name + ".weight", outputs}});
+    to.vector(name + ".bias", outputs);
+  };
+  const std::string embeddings = "embeddings.", words = embeddings + "word_embeddings.weight";
+  list.rows_of(words, std::string(family.hf_prefix) + words, model.vocab, vocab, width);
+  list.matrix(embeddings + "position_embeddings.weight", model.first_position + positions, width);
+  list.matrix(embeddings + "token_type_embeddings.weight", model.type_vocab, width);
+  norm(list, embeddings + "LayerNorm");
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const std::string block = fmt::format("encoder.layer.{}.", i), attention = block + "attention.",
+                      self = attention + "self.";
+    const auto parts = [&](const char* kind) -> std::vector<List::Part> {
+      return {{fmt::format("{}query.{}", self, kind), width},
+              {fmt::format("{}key.{}", self, kind), width},
+              {fmt::format("{}value.{}", self, kind), width}};
+    };
+    list.transposed(self + "qkv.weight", width, parts("weight"));
+    list.vectors(self + "qkv.bias", parts("bias"));
+    layer(list, attention + "output.dense", width, width);
+    norm(list, attention + "output.LayerNorm");
+    layer(list, block + "intermediate.dense", width, model.ffn);
+    layer(list, block + "output.dense", model.ffn, width);
+    norm(list, block + "output.LayerNorm");
+  }
+  layer(head, std::string(family.head_dense), width, width);
+  norm(head, std::string(family.head_norm));
+  const std::string bias(family.head_bias);
+  head.first_of(bias, bias, model.vocab, vocab);
+  std::vector<HfTensor> all = list.take();
+  for (HfTensor& tensor : head.take()) all.push_back(std::move(tensor));
+  return all;
+}
+
+/// Returns whether the tensor is one of a pooler or of the head for the next sentence, which a
+/// masked LM does not use, a buffer of position numbers, or the decoder, which is tied.
+bool is_no_bert_weight(std::string_view name, const BertFamily& family) {
+  if (name.starts_with(family.hf_prefix)) name.remove_prefix(family.hf_prefix.size());
+  return name.starts_with("pooler.dense.") || name.starts_with("cls.seq_relationship.") ||
+         name == "embeddings.position_ids" ||
+         (name.starts_with(family.head_decoder) &&
+          (name.ends_with(".weight") || name.ends_with(".bias")));
+}
+
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::our_shape() const {
@@ -145,16 +205,31 @@ std::vector<std::int64_t> HfTensor::our_shape() const {
 }
 
 std::string_view hf_prefix(const ModelConfig& model) {
+  if (const BertFamily* const bert = bert_family(model.arch)) return bert->hf_prefix;
   return llama_family(model.arch) != nullptr ? "model." : "transformer.";
+}
+
+std::string hf_embedding(const ModelConfig& model) {
+  const char* const name = bert_family(model.arch) != nullptr    ? "embeddings.word_embeddings"
+                           : llama_family(model.arch) != nullptr ? "embed_tokens"
+                                                                 : "wte";
+  return fmt::format("{}{}.weight", hf_prefix(model), name);
+}
+
+bool is_position_table(std::string_view ours) {
+  return ours == "wpe.weight" || ours == "embeddings.position_embeddings.weight";
 }
 
 std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions) {
+  if (const BertFamily* const bert = bert_family(model.arch))
+    return bert_tensors(model, *bert, vocab, positions);
   return llama_family(model.arch) != nullptr ? llama_tensors(model, vocab)
                                              : gpt2_tensors(model, vocab, positions);
 }
 
 bool is_no_weight(std::string_view name, const ModelConfig& model) {
+  if (const BertFamily* const bert = bert_family(model.arch)) return is_no_bert_weight(name, *bert);
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq") || (model.tied && name == "lm_head.weight");
 }

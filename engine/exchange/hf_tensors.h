@@ -28,15 +28,22 @@ struct HfTensor {
 };
 
 /// Returns all tensors of a model; parts of one of ours are adjacent. `vocab`: rows of the folder's
-/// embedding (and of an untied head), at most model.vocab; `positions`: rows of learned positions.
+/// embedding (and of an untied head), at most model.vocab; `positions`: the longest sequence.
 std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions);
 
-/// Returns the prefix of the folder's names, which some files leave out: "transformer.", "model.".
+/// Returns the prefix of the folder's names, which some files leave out: "transformer.", "model.",
+/// "bert.", "roberta.".
 std::string_view hf_prefix(const ModelConfig& model);
 
+/// Returns the name of the embedding in the folder.
+std::string hf_embedding(const ModelConfig& model);
+
+/// Returns whether our tensor is a table of positions, of which a folder may have more rows.
+bool is_position_table(std::string_view ours);
+
 /// Returns whether a file may hold this tensor beside those that a model needs: a buffer that is
-/// not a weight, or the head where it is the embedding.
+/// not a weight, the head where it is the embedding, or a part that a masked LM does not use.
 bool is_no_weight(std::string_view name, const ModelConfig& model);
 
 }  // namespace ds

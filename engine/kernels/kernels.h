@@ -29,8 +29,8 @@ namespace ds {
 /// The ops that every backend has. Adding one: docs/adding.md.
 using KernelOp =
     std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
-                 Linear, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, SwiGlu,
-                 SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, KeyRanges, Dropout,
+                 Linear, LinearBackwardInput, LinearBackwardWeight, Activate, ActivateBackward, Glu,
+                 GluBackward, Rotary, RelativeBias, RelativeBiasBackward, KeyRanges, Dropout,
                  Attention, AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
                  OptimizerUpdate, FillNormal, Cast>;
 
@@ -47,6 +47,8 @@ class Kernels {
     std::int64_t head_size = 0;  // 0: width / heads
     std::int64_t key_len = 0;    // keys that a query may see; 0: seq_len
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
+    // The head's logits have a bias, its input a scale; it is sparse (HeadLoss).
+    bool head_bias = false, head_scaled = false, head_sparse = false;
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/kernels/activation.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {
@@ -15,23 +16,25 @@ enum class HeadsLayout : std::uint8_t { by_head, by_row };
 
 /// out = in * weight + bias (if given), then the epilogue.
 /// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
-///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
+///         activation: pre (rows, N) = the product with bias, out = activation(pre); not silu.
 ///         heads: out holds N = (H + 2G) * D columns in the backend's HeadsLayout; its shape is
 ///         (3, B, H, T, D) where G = H, else (1, B, H + 2G, T, D) with kv_heads = G. For
 ///         cross-attention: queries alone (G = 0), or keys and values alone (H = 0).
 struct Linear {
-  enum class Epilogue : std::uint8_t { none, gelu, heads };
+  enum class Epilogue : std::uint8_t { none, activation, heads };
   ConstTensor in, weight, bias{};
   Tensor out, pre{};
   Epilogue epilogue = Epilogue::none;
+  Activation activation = Activation::gelu_tanh;
   std::int64_t kv_heads = 0;  // G, for heads of shape (1, ...)
 };
 
-/// din = dout * weight^T; with `pre`, times gelu_tanh'(pre) before the product is rounded.
+/// din = dout * weight^T; with `pre`, times activation'(pre) before the product is rounded.
 /// Shapes: dout (rows, N), weight (K, N), din, pre (rows, K) act.
 struct LinearBackwardInput {
   ConstTensor dout, weight, pre{};
   Tensor din;
+  Activation activation = Activation::gelu_tanh;
 };
 
 /// dweight (+)= in^T * dout; dbias (+)= column sums of dout.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/kernels/activation.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {
@@ -63,32 +64,36 @@ struct RmsNormBackward {
   bool accumulate = false;
 };
 
-/// out = gelu_tanh(in), with the bits that Linear's gelu epilogue makes from `pre`; used to
+/// out = activation(in), with the bits that Linear's epilogue makes from `pre`; not silu. Used to
 /// recompute. Shapes: in, out (n) act.   Order: out may share in's memory.
-struct Gelu {
+struct Activate {
   ConstTensor in;
   Tensor out;
+  Activation activation = Activation::gelu_tanh;
 };
 
-/// din = dout * gelu_tanh'(pre).   Shapes: all (n) act. Order: din may share dout's memory.
-struct GeluBackward {
+/// din = dout * activation'(pre).   Shapes: all (n) act. Order: din may share dout's memory.
+struct ActivateBackward {
   ConstTensor pre, dout;
   Tensor din;
+  Activation activation = Activation::gelu_tanh;
 };
 
-/// out = silu(gate) * up, silu(x) = x / (1 + exp(-x)).
+/// out = activation(gate) * up; silu (Llama) or gelu_tanh (T5 1.1).
 /// Shapes: in (rows, 2F): a row's gates, then its ups; out (rows, F) act. Source: Shazeer,
 /// arXiv:2002.05202.
-struct SwiGlu {
+struct Glu {
   ConstTensor in;
   Tensor out;
+  Activation activation = Activation::silu;
 };
 
-/// Gradient of SwiGlu. Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may share in's
+/// Gradient of Glu. Shapes: in, din (rows, 2F), dout (rows, F) act.   Order: din may share in's
 /// memory.
-struct SwiGluBackward {
+struct GluBackward {
   ConstTensor in, dout;
   Tensor din;
+  Activation activation = Activation::silu;
 };
 
 /// out = a + b.   Shapes: all (n), act or f32. Order: out may share a's or b's memory.

@@ -22,22 +22,13 @@ class Gpt2 : public ModelBuilder {
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
     close_block();
     open_group("final");
-    program_.final_activation = layernorm("final.ln", norm("ln_f"), residual, delta);
+    program_.final_activation = layernorm("final.ln", layer_norm("ln_f"), residual, delta);
     head(wte_);
     program_.extents = extents();
     return std::move(program_);
   }
 
  private:
-  struct Norm {
-    ValueId weight, bias;
-  };
-
-  Norm norm(const std::string& name) {
-    const ValueId weight = norm_parameter(name + ".weight", ones());
-    return {weight, norm_parameter(name + ".bias", zeros())};
-  }
-
   Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs, float deviation) {
     const ValueId weight = parameter(name + ".weight", {inputs, outputs}, normal(deviation));
     return {weight, parameter(name + ".bias", {outputs}, zeros()), outputs};
@@ -55,34 +46,13 @@ class Gpt2 : public ModelBuilder {
     return dropout("embed.dropout", out);
   }
 
-  /// Adds `delta`, if any, to the residual, which becomes the sum, and returns the norm of it.
-  ValueId layernorm(const std::string& path, const Norm& norm, ValueId& residual, ValueId delta) {
-    const ValueId in = residual;
-    ValueId sum = kNoValue;
-    if (delta != kNoValue) sum = residual = activation(path + ".sum", {rows_, width_});
-    const ValueId out = activation(path + ".out", {rows_, width_});
-    const ValueId mean = statistic(path + ".mean", {rows_});
-    const ValueId rstd = statistic(path + ".rstd", {rows_});
-    emit(ops::LayerNorm{.eps = static_cast<float>(config_.norm_eps)}, path,
-         {in, delta, norm.weight, norm.bias}, {sum, out, mean, rstd});
-    return out;
-  }
-
-  ValueId linear_gelu(const std::string& path, const Layer& layer, ValueId in) {
-    const ValueId out = activation(path + ".out", {rows_, layer.outputs});
-    const ValueId pre = activation(path + ".pre", {rows_, layer.outputs});
-    emit(ops::Linear{.epilogue = Linear::Epilogue::gelu}, path, {in, layer.weight, layer.bias},
-         {out, pre});
-    return out;
-  }
-
   void block(std::int64_t i, ValueId& residual, ValueId& delta) {
     const std::string path = fmt::format("block{}", i), name = fmt::format("h.{}", i);
     open_block(path);
-    const Norm ln1 = norm(name + ".ln_1");
+    const Norm ln1 = layer_norm(name + ".ln_1");
     const Layer qkv = layer(name + ".attn.c_attn", width_, 3 * width_, kInitDeviation);
     const Layer proj = layer(name + ".attn.c_proj", width_, width_, residual_deviation_);
-    const Norm ln2 = norm(name + ".ln_2");
+    const Norm ln2 = layer_norm(name + ".ln_2");
     const Layer fc = layer(name + ".mlp.c_fc", width_, config_.ffn, kInitDeviation);
     const Layer down = layer(name + ".mlp.c_proj", config_.ffn, width_, residual_deviation_);
 
@@ -90,7 +60,7 @@ class Gpt2 : public ModelBuilder {
     x = attention(path + ".attn", linear_heads(path + ".attn.qkv", qkv, x));
     x = dropout(path + ".attn.dropout", linear(path + ".attn.proj", proj, x));
     x = layernorm(path + ".ln2", ln2, residual, x);
-    x = linear_gelu(path + ".mlp.fc", fc, x);
+    x = linear_activated(path + ".mlp.fc", fc, x, Activation::gelu_tanh);
     delta = dropout(path + ".mlp.dropout", linear(path + ".mlp.proj", down, x));
   }
 

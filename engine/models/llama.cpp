@@ -84,7 +84,7 @@ class Llama : public ModelBuilder {
 
   ValueId swiglu(const std::string& path, ValueId in) {
     const ValueId out = activation(path + ".out", {rows_, config_.ffn});
-    emit(ops::SwiGlu{}, path, {in}, {out});
+    emit(ops::Glu{}, path, {in}, {out});
     return out;
   }
 

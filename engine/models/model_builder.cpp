@@ -105,6 +105,11 @@ ValueId ModelBuilder::norm_parameter(std::string name, ParamInit init) {
   return made;
 }
 
+ModelBuilder::Norm ModelBuilder::layer_norm(const std::string& name) {
+  const ValueId weight = norm_parameter(name + ".weight", ones());
+  return {weight, norm_parameter(name + ".bias", zeros())};
+}
+
 void ModelBuilder::open_block(std::string name) {
   open_group(std::move(name));
   block_ = blocks_++;
@@ -143,6 +148,28 @@ ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, 
   return out;
 }
 
+ValueId ModelBuilder::linear_activated(const std::string& path, const Layer& layer, ValueId in,
+                                       Activation function) {
+  const ValueId out = activation(path + ".out", {rows_, layer.outputs});
+  const ValueId pre = activation(path + ".pre", {rows_, layer.outputs});
+  emit(ops::Linear{.epilogue = Linear::Epilogue::activation, .activation = function}, path,
+       {in, layer.weight, layer.bias}, {out, pre});
+  return out;
+}
+
+ValueId ModelBuilder::layernorm(const std::string& path, const Norm& norm, ValueId& residual,
+                                ValueId delta) {
+  const ValueId in = residual;
+  ValueId sum = kNoValue;
+  if (delta != kNoValue) sum = residual = activation(path + ".sum", {rows_, width_});
+  const ValueId out = activation(path + ".out", {rows_, width_});
+  const ValueId mean = statistic(path + ".mean", {rows_});
+  const ValueId rstd = statistic(path + ".rstd", {rows_});
+  emit(ops::LayerNorm{.eps = static_cast<float>(config_.norm_eps)}, path,
+       {in, delta, norm.weight, norm.bias}, {sum, out, mean, rstd});
+  return out;
+}
+
 DropoutAttrs ModelBuilder::draw(const std::string& path) const {
   if (shape_.dropout == 0) return {};
   return {.rate = static_cast<float>(shape_.dropout), .key = XXH3_64bits(path.data(), path.size())};
@@ -172,11 +199,13 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sigh
 
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
-void ModelBuilder::head(ValueId weight) {
+void ModelBuilder::head(ValueId weight, ValueId bias, ops::HeadLoss attrs) {
   const MicroBatch& batch = program_.micro_batches[0];
-  emit(ops::HeadLoss{.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows()}, "head",
-       {program_.final_activation, weight, program_.input(input::kTargets)},
-       {batch.loss, batch.count});
+  std::vector<ValueId> in{program_.final_activation, weight, program_.input(input::kTargets)};
+  if (bias != kNoValue) in.push_back(bias);
+  attrs.valid_vocab = shape_.valid_vocab;
+  attrs.chunk_rows = chunk_rows();
+  emit(attrs, "head", std::move(in), {batch.loss, batch.count});
 }
 
 Kernels::Extents ModelBuilder::extents() const {

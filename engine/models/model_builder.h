@@ -32,6 +32,11 @@ class ModelBuilder {
     std::int64_t outputs;
   };
 
+  /// The scale and the bias of a layer norm.
+  struct Norm {
+    ValueId weight, bias;
+  };
+
   /// What a model reads beside tokens and targets, where the data or the model make it necessary.
   struct Reads {
     std::int64_t positions = 0;       // rows of its table of positions; 0: as many as angles allow
@@ -55,6 +60,7 @@ class ModelBuilder {
   ValueId parameter(std::string name, Shape shape, ParamInit init);
   /// Adds the scale or the bias of a norm over the hidden size.
   ValueId norm_parameter(std::string name, ParamInit init);
+  Norm layer_norm(const std::string& name);
 
   /// Adds an operand at the end of a list, unless the program does not have it.
   static void add_if_given(std::vector<ValueId>& in, ValueId operand) {
@@ -68,6 +74,10 @@ class ModelBuilder {
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in, std::int64_t heads,
                        std::int64_t kv_heads);
+  ValueId linear_activated(const std::string& path, const Layer& layer, ValueId in,
+                           Activation function);
+  /// Adds `delta`, if any, to the residual, which becomes the sum, and returns the norm of it.
+  ValueId layernorm(const std::string& path, const Norm& norm, ValueId& residual, ValueId delta);
   /// Returns `in` itself when nothing is dropped.
   ValueId dropout(const std::string& path, ValueId in);
   /// What an attention sees beside its queries: operands and attributes of ops::Attention.
@@ -86,8 +96,9 @@ class ModelBuilder {
   /// Emits the ranges of keys that the queries of `documents` see among those of `key_documents`,
   /// or among themselves. Returns kNoValue where the program has no such input.
   ValueId key_ranges(const std::string& path, ValueId documents, ValueId key_documents = kNoValue);
-  /// Emits the loss of final_activation with the (V, C) weights.
-  void head(ValueId weight);
+  /// Emits the loss of final_activation with the (V, C) weights and, if given, the bias (V).
+  /// `attrs`: scale and sparse.
+  void head(ValueId weight, ValueId bias = kNoValue, ops::HeadLoss attrs = {});
   [[nodiscard]] Kernels::Extents extents() const;
 
   [[nodiscard]] std::int64_t kv_heads() const {

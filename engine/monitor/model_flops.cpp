@@ -1,6 +1,7 @@
-// Parameter counts of GPT-2 and Llama's family.
+// Parameter counts of GPT-2, Llama's family and BERT's.
 #include "engine/monitor/model_flops.h"
 
+#include "engine/config/bert_family.h"
 #include "engine/config/llama_family.h"
 
 namespace ds {
@@ -9,7 +10,8 @@ namespace {
 struct Sizes {
   // queries, keys: the widths of all heads of queries, and of keys
   double layers, hidden, queries, keys, ffn, vocab;
-  const LlamaFamily* family;  // null for gpt2
+  const LlamaFamily* family;  // null for others
+  bool is_bert;
 };
 
 Sizes sizes_of(const ModelConfig& model) {
@@ -22,7 +24,8 @@ Sizes sizes_of(const ModelConfig& model) {
           .keys = number(kv_heads * head),
           .ffn = number(model.ffn),
           .vocab = number(model.vocab),
-          .family = llama_family(model.arch)};
+          .family = llama_family(model.arch),
+          .is_bert = bert_family(model.arch) != nullptr};
 }
 
 }  // namespace
@@ -31,7 +34,8 @@ double matmul_parameters(const ModelConfig& model) {
   const Sizes s = sizes_of(model);
   const double attention = 2 * s.hidden * (s.queries + s.keys);  // q and projection; k and v
   const double products = s.family != nullptr ? 3 : 2;           // of the feed-forward layer
-  return s.layers * (attention + products * s.hidden * s.ffn) + s.vocab * s.hidden;
+  const double head = s.is_bert ? s.hidden * s.hidden : 0;       // its first layer
+  return s.layers * (attention + products * s.hidden * s.ffn) + head + s.vocab * s.hidden;
 }
 
 double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
@@ -43,6 +47,12 @@ double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
   }
   const double biases = 4 * s.hidden + s.ffn + s.hidden;
   const double norms = 4 * s.hidden;  // two per block, with weight and bias
+  if (s.is_bert) {
+    const auto rows = static_cast<double>(model.first_position + seq_len + model.type_vocab);
+    // Norms of the embeddings and of the head, the head's two biases
+    return matmul_parameters(model) + rows * s.hidden + s.layers * (biases + norms) + 5 * s.hidden +
+           s.vocab;
+  }
   return matmul_parameters(model) + static_cast<double>(seq_len) * s.hidden +
          s.layers * (biases + norms) + 2 * s.hidden;
 }

@@ -16,8 +16,8 @@ struct AcceleratorOptions {
   int local_rank = 0;       // selects the device
   int local_ranks = 1;      // of this node: each needs a device of its own
   std::string cache_dir{};  // for chosen algorithms; empty: none are stored
-  /// Computes GELU and bias gradients inside the library's products (device.epilogues). Gelu(pre)
-  /// then differs from the result of Linear's epilogue.
+  /// Computes GELU and bias gradients inside the library's products (device.epilogues).
+  /// Activate(pre) then differs from the result of Linear's epilogue.
   bool fused_epilogues = false;
 };
 

@@ -38,9 +38,9 @@ struct ShardSpec {
 /// gradient in one pass.
 Program differentiate(const Program& forward);
 
-/// What blocks recompute instead of keeping it for the backward pass. selective: norms, GELU,
-/// SwiGLU and attention. block: everything except one tensor per block and the last block, whose
-/// values are needed at once.
+/// What blocks recompute instead of keeping it for the backward pass. selective: norms,
+/// activations, gated units and attention. block: everything except one tensor per block and the
+/// last block, whose values are needed at once.
 enum class Recompute : std::uint8_t { none, selective, block };
 
 /// Makes backward ops read clones ("block0.ln1.out~") of values that are not kept. A clone is made

@@ -35,7 +35,7 @@ void linear(Bench& bench, const char* name, std::int64_t k, std::int64_t n,
                     .weight = weight,
                     .bias = bias,
                     .out = out,
-                    .pre = epilogue == Linear::Epilogue::gelu ? pre : Tensor{},
+                    .pre = epilogue == Linear::Epilogue::activation ? pre : Tensor{},
                     .epilogue = epilogue},
              flops, m.layers);
   bench.time("gemm", fmt::format("{} d input", name),
@@ -136,8 +136,8 @@ void memory_bound(Bench& bench) {
                                .dweight = dw,
                                .dbias = db},
              0, 2 * m.layers + 1);
-  bench.time("memory", "GELU backward", GeluBackward{.pre = wide, .dout = wider, .din = wider}, 0,
-             m.layers);
+  bench.time("memory", "GELU backward", ActivateBackward{.pre = wide, .dout = wider, .din = wider},
+             0, m.layers);
 }
 
 void head(Bench& bench) {
@@ -158,6 +158,20 @@ void head(Bench& bench) {
                          .chunk_rows = m.chunk};
   bench.time("head", "loss and gradient",
              HeadLossBackward{.forward = forward, .din = in, .dweight = dweight}, 3 * flops, 1);
+  // As in a masked LM: 15 % of the rows count, three of twenty.
+  HeadLoss some = forward;
+  const Tensor masked = bench.make(DType::i32, {rows});
+  some.targets = masked;
+  some.sparse = true;
+  std::int64_t counted = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const bool counts = r * 7 % 20 < 3;
+    static_cast<std::int32_t*>(masked.data)[r] = counts ? 0 : -100;
+    counted += counts ? 1 : 0;
+  }
+  bench.time("masked head", "15 % of the rows",
+             HeadLossBackward{.forward = some, .din = in, .dweight = dweight},
+             3 * flops * static_cast<double>(counted) / static_cast<double>(rows), 1);
   const Tensor wpe = bench.make(m.act, {m.time, m.width}),
                dwpe = bench.make(DType::f32, {m.time, m.width});
   bench.time("memory", "embedding", Embed{.tokens = targets, .wte = weight, .wpe = wpe, .out = in},
@@ -206,7 +220,7 @@ void run(const std::string& where, DType act, const std::string& shape, const st
   const std::int64_t width = bench.m_.width;
   linear(bench, "qkv", width, 3 * width, Linear::Epilogue::heads);
   linear(bench, "projection", width, width, Linear::Epilogue::none);
-  linear(bench, "up", width, 4 * width, Linear::Epilogue::gelu);
+  linear(bench, "up", width, 4 * width, Linear::Epilogue::activation);
   linear(bench, "down", 4 * width, width, Linear::Epilogue::none);
   attention(bench);
   if (filter == "documents") documents(bench);

@@ -48,6 +48,7 @@ class Bench {
                                                                  .ffn = 4 * m_.width,
                                                                  .vocab = m_.vocab,
                                                                  .chunk_rows = m_.chunk,
+                                                                 .head_sparse = true,
                                                                  .act = m_.act});
     arena_ = backend_.device->allocate(Tier::device, m_.arena_mib << 20);
     pinned_ = backend_.device->allocate(Tier::pinned_host, 1 << 24);

@@ -36,7 +36,7 @@ class AllOps {
                       .bias = bias.view(),
                       .out = out.tensor(),
                       .pre = pre.tensor(),
-                      .epilogue = Linear::Epilogue::gelu});
+                      .epilogue = Linear::Epilogue::activation});
     report("linear", out);
     bench_.run(
         LinearBackwardInput{.dout = dout.view(), .weight = weight.view(), .din = din.tensor()});
@@ -49,7 +49,8 @@ class AllOps {
     report("linear bias", dbias);
     attention();
     masked_attention();
-    head(in);
+    head(in, 1, 1);
+    head(in, 7, 0.5F);
   }
 
   /// Runs the ops that contain only our own loops.
@@ -57,10 +58,13 @@ class AllOps {
     norms();
     const std::int64_t n = rows_ * c_.width;
     Buffer a = random_buffer(act_, {n}, 7, 5), b = random_buffer(act_, {n}, 8), out(act_, {n});
-    bench_.run(GeluBackward{.pre = a.view(), .dout = b.view(), .din = out.tensor()});
-    report("GELU gradient", out);
-    bench_.run(Gelu{.in = a.view(), .out = out.tensor()});
-    report("GELU", out);
+    for (const Activation activation : reference::kPlainActivations) {
+      bench_.run(ActivateBackward{
+          .pre = a.view(), .dout = b.view(), .din = out.tensor(), .activation = activation});
+      report("activation's gradient", out);
+      bench_.run(Activate{.in = a.view(), .out = out.tensor(), .activation = activation});
+      report("activation", out);
+    }
     bench_.run(Dropout{.in = a.view(), .draw = some_draw(), .out = out.tensor()});
     report("dropout", out);
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
@@ -168,27 +172,34 @@ class AllOps {
             .step = 7};
   }
 
-  void head(Buffer& in) {
+  /// `each`: one of so many rows counts.
+  void head(Buffer& in, std::int64_t each, float scale) {
     Buffer weight = random_buffer(act_, {c_.vocab, c_.width}, 6), din(act_, {rows_, c_.width});
     Buffer dweight(DType::f32, {c_.vocab, c_.width});
+    Buffer bias = random_buffer(act_, {c_.vocab}, 7), dbias(DType::f32, {c_.vocab});
     std::vector<std::int32_t> targets(static_cast<std::size_t>(rows_));
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      targets[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) * 31 % (c_.vocab - 3));
+      const auto row = static_cast<std::int64_t>(i);
+      targets[i] = row % each == 0 ? static_cast<std::int32_t>(row * 31 % (c_.vocab - 3)) : -1;
     }
     double loss = 0;
     std::int64_t count = 0;
     bench_.run(HeadLossBackward{.forward = {.in = in.view(),
                                             .weight = weight.view(),
                                             .targets = {targets.data(), DType::i32, {rows_}},
+                                            .bias = bias.view(),
                                             .loss = {&loss, DType::f64, {1}},
                                             .count = {&count, DType::i64, {1}},
                                             .valid_vocab = c_.vocab - 3,
-                                            .chunk_rows = c_.chunk},
+                                            .chunk_rows = c_.chunk,
+                                            .scale = scale},
                                 .din = din.tensor(),
-                                .dweight = dweight.tensor()});
+                                .dweight = dweight.tensor(),
+                                .dbias = dbias.tensor()});
     record_("loss", {reinterpret_cast<const char*>(&loss), sizeof(loss)});
     report("head din", din);
     report("head dweight", dweight);
+    report("head dbias", dbias);
   }
 
   void norms() {
@@ -238,10 +249,13 @@ class AllOps {
     report("RMS norm din", din);
     report("RMS norm dweight", dweight);
     Buffer both = random_buffer(act_, {rows_, 2 * w}, 16, 4), dboth(act_, {rows_, 2 * w});
-    bench_.run(SwiGlu{.in = both.view(), .out = out.tensor()});
-    report("SwiGLU", out);
-    bench_.run(SwiGluBackward{.in = both.view(), .dout = dout, .din = dboth.tensor()});
-    report("SwiGLU din", dboth);
+    for (const Activation gate : reference::kGates) {
+      bench_.run(Glu{.in = both.view(), .out = out.tensor(), .activation = gate});
+      report("gated unit", out);
+      bench_.run(
+          GluBackward{.in = both.view(), .dout = dout, .din = dboth.tensor(), .activation = gate});
+      report("gated unit's din", dboth);
+    }
     Buffer qkv = random_buffer(act_, {3, c_.batch, h, c_.time, w / h}, 17);
     bench_.run(Rotary{
         .in = qkv.view(), .out = qkv.tensor(), .seq_len = c_.time, .heads = h, .kv_heads = h});

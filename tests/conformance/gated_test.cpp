@@ -1,4 +1,4 @@
-// Tests of RMS norm, SwiGLU, rotary embedding, relative bias and the linear layers of Llama,
+// Tests of RMS norm, gated units, rotary embedding, relative bias and the linear layers of Llama,
 // against the double-precision reference.
 #include "conformance/harness.h"
 
@@ -110,7 +110,7 @@ TEST_CASE("RMS norm: with and without a residual, and its gradients") {
   });
 }
 
-TEST_CASE("SwiGLU and its gradient, also in place; extreme gates give 0 or themselves") {
+TEST_CASE("gated units and their gradients, also in place; extreme gates give 0 or themselves") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const Grid& g : kGrids) {
       CAPTURE(g.width);
@@ -119,20 +119,28 @@ TEST_CASE("SwiGLU and its gradient, also in place; extreme gates give 0 or thems
              dout = random_buffer(act, {g.rows, g.width}, 2);
       Buffer out(act, {g.rows, g.width}), din(act, {g.rows, 2 * g.width});
       const Values before = in.values();
-      bench.run(SwiGlu{.in = in.view(), .out = out.tensor()});
-      check_close("out", out, reference::swiglu(before, u(g.width)), act);
-      const Values want = reference::swiglu_backward(before, dout.values(), u(g.width));
-      bench.run(SwiGluBackward{.in = in.view(), .dout = dout.view(), .din = din.tensor()});
-      check_close("din", din, want, act);
-      bench.run(SwiGluBackward{.in = in.view(), .dout = dout.view(), .din = in.tensor()});
-      CHECK((in.bits() == din.bits()));
+      for (const Activation gate : reference::kGates) {
+        CAPTURE(name_of(gate));
+        bench.run(Glu{.in = in.view(), .out = out.tensor(), .activation = gate});
+        check_close("out", out, reference::glu(before, u(g.width), gate), act);
+        const Values want = reference::glu_backward(before, dout.values(), u(g.width), gate);
+        GluBackward op{
+            .in = in.view(), .dout = dout.view(), .din = din.tensor(), .activation = gate};
+        bench.run(op);
+        check_close("din", din, want, act);
+        Buffer place = Buffer::of(act, {g.rows, 2 * g.width}, before);
+        op.in = place.view();
+        op.din = place.tensor();
+        bench.run(op);
+        CHECK((place.bits() == din.bits()));
+      }
     }
     Bench bench(subject.options, extents_of({1, 2}, act));
     Buffer in = Buffer::of(act, {1, 4}, {-500, 500, 2, 2}), out(act, {1, 2}), din(act, {1, 4});
     Buffer dout = Buffer::of(act, {1, 2}, {1, 1});
-    bench.run(SwiGlu{.in = in.view(), .out = out.tensor()});
+    bench.run(Glu{.in = in.view(), .out = out.tensor()});
     CHECK(out.values() == Values{0, 1000});
-    bench.run(SwiGluBackward{.in = in.view(), .dout = dout.view(), .din = din.tensor()});
+    bench.run(GluBackward{.in = in.view(), .dout = dout.view(), .din = din.tensor()});
     CHECK(din.values() == Values{0, 2, 0, 500});
   });
 }
@@ -254,7 +262,8 @@ TEST_CASE("relative bias and the gradient of its table") {
   });
 }
 
-TEST_CASE("linear without bias: plain and into grouped heads; input gradient behind a GELU") {
+TEST_CASE(
+    "linear without bias: plain and into grouped heads; input gradient behind an activation") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const HeadsCase& c : kHeads) {
       CAPTURE(c.heads);
@@ -279,12 +288,18 @@ TEST_CASE("linear without bias: plain and into grouped heads; input gradient beh
 
       Buffer dout = random_buffer(act, {rows, n}, 4), pre = random_buffer(act, {rows, k}, 5, 2);
       Buffer din(act, {rows, k});
-      bench.run(LinearBackwardInput{
-          .dout = dout.view(), .weight = weight.view(), .pre = pre.view(), .din = din.tensor()});
-      check_close("din", din,
-                  reference::linear_backward_input(dout.values(), weight.values(), u(k), u(n),
-                                                   pre.values()),
-                  act);
+      for (const Activation activation : reference::kPlainActivations) {
+        CAPTURE(name_of(activation));
+        bench.run(LinearBackwardInput{.dout = dout.view(),
+                                      .weight = weight.view(),
+                                      .pre = pre.view(),
+                                      .din = din.tensor(),
+                                      .activation = activation});
+        check_close("din", din,
+                    reference::linear_backward_input(dout.values(), weight.values(), u(k), u(n),
+                                                     pre.values(), activation),
+                    act);
+      }
     }
   });
 }

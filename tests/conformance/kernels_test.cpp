@@ -30,15 +30,37 @@ Values rounded(const Values& values, DType dtype) {
   return Buffer::of(dtype, {static_cast<std::int64_t>(values.size())}, values).values();
 }
 
-Values gelu_of(const Values& in) {
+Values activated(Activation activation, const Values& in) {
   Values out = in;
-  for (double& x : out) x = reference::gelu(x);
+  for (double& x : out) x = reference::activated(activation, x);
   return out;
+}
+
+/// Checks a linear layer with each activation. `want`: its argument.
+void check_activations(Bench& bench, const Linear& plain, const Values& want) {
+  const DType act = plain.in.dtype;
+  Buffer out(act, plain.out.shape), pre(act, plain.out.shape), from_pre(act, plain.out.shape);
+  for (const Activation activation : reference::kPlainActivations) {
+    CAPTURE(name_of(activation));
+    Linear op = plain;
+    op.out = out.tensor();
+    op.pre = pre.tensor();
+    op.epilogue = Linear::Epilogue::activation;
+    op.activation = activation;
+    bench.run(op);
+    check_close("pre", pre, want, act);
+    check_close("out", out, activated(activation, pre.values()), act);
+    bench.run(Activate{.in = pre.view(), .out = from_pre.tensor(), .activation = activation});
+    // A fused GELU uses the unrounded `pre`, so only unfused results must have the same bits.
+    const bool fused = bench.kernels().arithmetic().find("fused") != std::string::npos &&
+                       activation == Activation::gelu_tanh;
+    if (!fused) CHECK((from_pre.bits() == out.bits()));
+  }
 }
 
 }  // namespace
 
-TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
+TEST_CASE("linear: forward, activations, input gradient, weight and bias gradient") {
   for_each_subject([](const Subject& subject, DType act) {
     for (const Sizes& s : kLinearSizes) {
       CAPTURE(s.rows);
@@ -47,28 +69,16 @@ TEST_CASE("linear: forward, GELU, input gradient, weight and bias gradient") {
       Bench bench(subject.options, extents_of(s, act));
       Buffer in = random_buffer(act, {s.rows, s.k}, 1), weight = random_buffer(act, {s.k, s.n}, 2);
       Buffer bias = random_buffer(act, {s.n}, 3), dout = random_buffer(act, {s.rows, s.n}, 4);
-      Buffer out(act, {s.rows, s.n}), pre(act, {s.rows, s.n}), din(act, {s.rows, s.k});
+      Buffer out(act, {s.rows, s.n}), din(act, {s.rows, s.k});
       const auto k = static_cast<std::size_t>(s.k), n = static_cast<std::size_t>(s.n),
                  rows = static_cast<std::size_t>(s.rows);
       const Values want = reference::linear(in.values(), weight.values(), bias.values(), k);
 
-      bench.run(Linear{
-          .in = in.view(), .weight = weight.view(), .bias = bias.view(), .out = out.tensor()});
+      const Linear forward{
+          .in = in.view(), .weight = weight.view(), .bias = bias.view(), .out = out.tensor()};
+      bench.run(forward);
       check_close("out", out, want, act);
-      bench.run(Linear{.in = in.view(),
-                       .weight = weight.view(),
-                       .bias = bias.view(),
-                       .out = out.tensor(),
-                       .pre = pre.tensor(),
-                       .epilogue = Linear::Epilogue::gelu});
-      check_close("pre", pre, want, act);
-      check_close("gelu", out, gelu_of(pre.values()), act);
-      Buffer again_from_pre(act, {s.rows, s.n});
-      bench.run(Gelu{.in = pre.view(), .out = again_from_pre.tensor()});
-      // A fused GELU uses the unrounded `pre`, so only unfused results must have the same bits.
-      const bool fused = bench.kernels().arithmetic().find("fused") != std::string::npos;
-      if (!fused) CHECK((again_from_pre.bits() == out.bits()));
-
+      check_activations(bench, forward, want);
       bench.run(
           LinearBackwardInput{.dout = dout.view(), .weight = weight.view(), .din = din.tensor()});
       check_close("din", din,
@@ -253,27 +263,69 @@ TEST_CASE("embedding: forward, and backward with repeated tokens") {
   });
 }
 
-TEST_CASE("GELU's gradient, sums and casts") {
+TEST_CASE("activations' gradients, sums and casts") {
   for_each_subject([](const Subject& subject, DType act) {
     const std::int64_t n = 1003;
     Bench bench(subject.options, extents_of({1, 1, 1}, act));
     Buffer pre = random_buffer(act, {n}, 1, 6), dout = random_buffer(act, {n}, 2), din(act, {n}),
            sum(act, {n});
-    bench.run(GeluBackward{.pre = pre.view(), .dout = dout.view(), .din = din.tensor()});
-    bench.run(Add{.a = pre.view(), .b = dout.view(), .out = sum.tensor()});
-    Values want = pre.values(), total = want;
-    const Values d = dout.values();
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      total[i] += d[i];
-      want[i] = reference::gelu_slope(want[i]) * d[i];
+    const Values x = pre.values(), d = dout.values();
+    for (const Activation activation : reference::kPlainActivations) {
+      CAPTURE(name_of(activation));
+      bench.run(ActivateBackward{
+          .pre = pre.view(), .dout = dout.view(), .din = din.tensor(), .activation = activation});
+      Values want = d;
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        want[i] *= reference::slope_of(activation, x[i]);
+      }
+      check_close("din", din, want, act);
     }
-    check_close("din", din, want, act);
+    bench.run(Add{.a = pre.view(), .b = dout.view(), .out = sum.tensor()});
+    Values total = x;
+    for (std::size_t i = 0; i < total.size(); ++i) total[i] += d[i];
     check_close("sum", sum, total, act);
     for (const DType to : kActTypes) {
       if (act != DType::f32 && to != DType::f32 && to != act) continue;
       Buffer other(to, {n});
       bench.run(Cast{.in = pre.view(), .out = other.tensor()});
       CHECK(other.values() == rounded(pre.values(), to));
+    }
+  });
+}
+
+// The tail's polynomial, its Horner steps, the division and e^(-x^2 / 2), whose argument is rounded
+// once (2^-24 * x^2 / 2 of its result: 6e-8 * 13 at x = -5), lose at most 1e-6 of each value.
+TEST_CASE("GELU with erf: every value and slope is near the exact one, also far below 0") {
+  for_each_subject([](const Subject& subject, DType act) {
+    if (act != DType::f32) return;
+    const std::int64_t n = 2001;
+    Bench bench(subject.options, extents_of({1, 1, 1}, act));
+    Values x(n);
+    for (std::int64_t i = 0; i < n; ++i)
+      x[static_cast<std::size_t>(i)] = 0.006 * static_cast<double>(i - 1000) + 1;
+    Buffer in = Buffer::of(act, {n}, x), ones = Buffer::of(act, {n}, Values(n, 1.0));
+    Buffer out(act, {n}), slope(act, {n});
+    bench.run(Activate{.in = in.view(), .out = out.tensor(), .activation = Activation::gelu_erf});
+    bench.run(ActivateBackward{.pre = in.view(),
+                               .dout = ones.view(),
+                               .din = slope.tensor(),
+                               .activation = Activation::gelu_erf});
+    const Values at = in.values(), got = out.values(), slopes = slope.values();
+    double worst = 0, worst_slope = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double want = reference::activated(Activation::gelu_erf, at[i]);
+      if (want != 0) worst = std::max(worst, std::abs(got[i] / want - 1));
+      worst_slope = std::max(
+          worst_slope, std::abs(slopes[i] - reference::slope_of(Activation::gelu_erf, at[i])));
+    }
+    CHECK(worst <= 1e-6);
+    CHECK(worst_slope <= 4e-7);
+    for (const float extreme : {1e30F, -1e30F, 0.0F}) {
+      Buffer one = Buffer::of(act, {1}, {static_cast<double>(extreme)}), to(act, {1});
+      for (const Activation activation : reference::kPlainActivations) {
+        bench.run(Activate{.in = one.view(), .out = to.tensor(), .activation = activation});
+        CHECK(to.values()[0] == static_cast<double>(std::max(extreme, 0.0F)));
+      }
     }
   });
 }

@@ -99,6 +99,8 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                   .ffn = 3 * width,
                                   .vocab = vocab,
                                   .chunk_rows = 50,
+                                  .head_bias = true,
+                                  .head_scaled = true,
                                   .act = act});
     Buffer in = random_buffer(act, {rows, width}, 1),
            weight = random_buffer(act, {width, 3 * width}, 2);
@@ -181,8 +183,32 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                                 .chunk_rows = 50},
                                     .din = out.tensor(),
                                     .dweight = dtable.tensor()});
+    Buffer head_bias = random_buffer(act, {vocab}, 9), dhead_bias(DType::f32, {vocab});
+    std::vector<std::int32_t> some = targets;
+    for (std::size_t i = 0; i < some.size(); ++i) some[i] = i % 7 == 0 ? 7 : -100;
+    check_products("head of some rows", bench,
+                   HeadLossBackward{.forward = {.in = in.view(),
+                                                .weight = table.view(),
+                                                .targets = {some.data(), DType::i32, {rows}},
+                                                .bias = head_bias.view(),
+                                                .loss = {&loss, DType::f64, {1}},
+                                                .count = {&count, DType::i64, {1}},
+                                                .valid_vocab = vocab,
+                                                .chunk_rows = 50,
+                                                .scale = 0.5F},
+                                    .din = out.tensor(),
+                                    .dweight = dtable.tensor(),
+                                    .dbias = dhead_bias.tensor()});
+    for (const Activation activation : reference::kPlainActivations) {
+      check_own_loops("activation", bench,
+                      Activate{.in = in.view(), .out = out.tensor(), .activation = activation});
+      check_own_loops(
+          "activation backward", bench,
+          ActivateBackward{
+              .pre = in.view(), .dout = out.view(), .din = out.tensor(), .activation = activation});
+    }
     check_own_loops("GELU", bench,
-                    GeluBackward{.pre = in.view(), .dout = out.view(), .din = out.tensor()});
+                    ActivateBackward{.pre = in.view(), .dout = out.view(), .din = out.tensor()});
     Buffer both = random_buffer(act, {rows, 2 * width}, 6), rstd(DType::f32, {rows});
     Buffer scale = random_buffer(act, {width}, 7), dscale(DType::f32, {width});
     check_own_loops(
@@ -196,9 +222,12 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                     .rstd = rstd.view(),
                                     .din = out.tensor(),
                                     .dweight = dscale.tensor()});
-    check_own_loops("SwiGLU", bench, SwiGlu{.in = both.view(), .out = out.tensor()});
+    check_own_loops(
+        "gated GELU", bench,
+        Glu{.in = both.view(), .out = out.tensor(), .activation = Activation::gelu_tanh});
+    check_own_loops("SwiGLU", bench, Glu{.in = both.view(), .out = out.tensor()});
     check_own_loops("SwiGLU backward", bench,
-                    SwiGluBackward{.in = both.view(), .dout = in.view(), .din = both.tensor()});
+                    GluBackward{.in = both.view(), .dout = in.view(), .din = both.tensor()});
     std::vector<std::int32_t> positions(static_cast<std::size_t>(batch * time));
     for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<int>(i % 3);
     check_own_loops("rotary with positions", bench,

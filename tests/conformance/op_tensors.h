@@ -69,19 +69,19 @@ void for_each_tensor(LinearBackwardWeight& a, const F& f) {
   f(a.in), f(a.dout), f(a.dweight), f(a.dbias);
 }
 template <class F>
-void for_each_tensor(Gelu& a, const F& f) {
+void for_each_tensor(Activate& a, const F& f) {
   f(a.in), f(a.out);
 }
 template <class F>
-void for_each_tensor(GeluBackward& a, const F& f) {
+void for_each_tensor(ActivateBackward& a, const F& f) {
   f(a.pre), f(a.dout), f(a.din);
 }
 template <class F>
-void for_each_tensor(SwiGlu& a, const F& f) {
+void for_each_tensor(Glu& a, const F& f) {
   f(a.in), f(a.out);
 }
 template <class F>
-void for_each_tensor(SwiGluBackward& a, const F& f) {
+void for_each_tensor(GluBackward& a, const F& f) {
   f(a.in), f(a.dout), f(a.din);
 }
 template <class F>
@@ -125,15 +125,15 @@ void for_each_tensor(AttentionBackward& a, const F& f) {
 }
 template <class F>
 void for_each_tensor(HeadLoss& a, const F& f) {
-  f(a.in), f(a.weight), f(a.targets), f(a.loss), f(a.count);
+  f(a.in), f(a.weight), f(a.targets), f(a.bias), f(a.loss), f(a.count);
 }
 template <class F>
 void for_each_tensor(HeadLossBackward& a, const F& f) {
-  for_each_tensor(a.forward, f), f(a.din), f(a.dweight);
+  for_each_tensor(a.forward, f), f(a.din), f(a.dweight), f(a.dbias);
 }
 template <class F>
 void for_each_tensor(Logits& a, const F& f) {
-  f(a.in), f(a.weight), f(a.out);
+  f(a.in), f(a.weight), f(a.bias), f(a.out);
 }
 template <class F>
 void for_each_tensor(Add& a, const F& f) {

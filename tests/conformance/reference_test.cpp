@@ -77,18 +77,29 @@ TEST_CASE("reference linear: din, dweight, dbias") {
       [&](const Values& b) { return loss(in, weight, b); }, bias);
 }
 
-TEST_CASE("reference GELU: slope") {
-  const Values x = random_values(50, 1, 5);
-  Values slope = x;
-  for (double& value : slope) value = reference::gelu_slope(value);
-  check_gradient(
-      "slope", slope,
-      [](const Values& v) {
-        double sum = 0;
-        for (const double value : v) sum += reference::gelu(value);
-        return sum;
-      },
-      x);
+TEST_CASE("reference activations: slopes") {
+  for (const Activation activation :
+       {Activation::gelu_tanh, Activation::gelu_erf, Activation::relu, Activation::silu}) {
+    CAPTURE(name_of(activation));
+    const Values x = random_values(50, 1, 5);  // none is within a difference of ReLU's corner
+    Values slope = x;
+    for (double& value : slope) value = reference::slope_of(activation, value);
+    check_gradient(
+        "slope", slope,
+        [activation](const Values& v) {
+          double sum = 0;
+          for (const double value : v) sum += reference::activated(activation, value);
+          return sum;
+        },
+        x);
+  }
+}
+
+TEST_CASE("reference GELU with erf: values of Python's math.erf") {
+  using reference::activated;
+  CHECK(std::abs(activated(Activation::gelu_erf, 1) - 0.84134474606854293) <= 1e-15);
+  CHECK(std::abs(activated(Activation::gelu_erf, -0.5) + 0.15426876936299344) <= 1e-15);
+  CHECK(std::abs(activated(Activation::gelu_erf, -3) + 0.004049694094890287) <= 1e-17);
 }
 
 TEST_CASE("reference attention: dq, dk, dv") {
@@ -162,11 +173,13 @@ TEST_CASE("reference RMS norm: din, dweight") {
       "dweight", g.dweight, [&](const Values& w) { return loss(in, w); }, weight);
 }
 
-TEST_CASE("reference SwiGLU: din") {
+TEST_CASE("reference gated units: din") {
   const Values in = random_values(3 * 2 * 5, 1, 3), dout = random_values(3 * 5, 2);
-  check_gradient(
-      "din", reference::swiglu_backward(in, dout, 5),
-      [&](const Values& x) { return weighted_sum(dout, reference::swiglu(x, 5)); }, in);
+  for (const Activation gate : reference::kGates) {
+    check_gradient(
+        "din", reference::glu_backward(in, dout, 5, gate),
+        [&](const Values& x) { return weighted_sum(dout, reference::glu(x, 5, gate)); }, in);
+  }
 }
 
 TEST_CASE("reference rotary: the inverse rotates back and is the gradient, in both layouts") {
@@ -211,17 +224,19 @@ TEST_CASE("reference relative bias: buckets as in T5, dtable") {
   }
 }
 
-TEST_CASE("reference linear without bias, and its input gradient behind a GELU") {
+TEST_CASE("reference linear without bias, and its input gradient behind an activation") {
   const Index rows = 5, k = 4, n = 3;
   const Values pre = random_values(rows * k, 1, 2), weight = random_values(k * n, 2),
                dout = random_values(rows * n, 4);
-  check_gradient(
-      "dpre", reference::linear_backward_input(dout, weight, k, n, pre),
-      [&](Values x) {
-        for (double& value : x) value = reference::gelu(value);
-        return weighted_sum(dout, reference::product(x, weight, rows, k, n));
-      },
-      pre);
+  for (const Activation activation : reference::kPlainActivations) {
+    check_gradient(
+        "dpre", reference::linear_backward_input(dout, weight, k, n, pre, activation),
+        [&](Values x) {
+          for (double& value : x) value = reference::activated(activation, value);
+          return weighted_sum(dout, reference::product(x, weight, rows, k, n));
+        },
+        pre);
+  }
 }
 
 TEST_CASE("reference head: din and dweight of the scaled loss") {
@@ -241,6 +256,24 @@ TEST_CASE("reference head: din and dweight of the scaled loss") {
         return 3 * reference::head_loss(in, w, targets, width, valid, 1).loss;
       },
       weight);
+}
+
+TEST_CASE("reference head with a bias and a scale of its input: din, dweight, dbias") {
+  const Index width = 4, vocab = 7, valid = 6;
+  const std::vector<std::int32_t> targets{2, -1, 5, 0};
+  const Values in = random_values(4 * width, 1), weight = random_values(vocab * width, 2),
+               bias = random_values(vocab, 3);
+  const auto loss = [&](const Values& x, const Values& w, const Values& b) {
+    return 3 * reference::head_loss(x, w, targets, width, valid, 1, b, 0.5).loss;
+  };
+  const reference::HeadResult g =
+      reference::head_loss(in, weight, targets, width, valid, 3, bias, 0.5);
+  check_gradient(
+      "din", g.din, [&](const Values& x) { return loss(x, weight, bias); }, in);
+  check_gradient(
+      "dweight", g.dweight, [&](const Values& w) { return loss(in, w, bias); }, weight);
+  check_gradient(
+      "dbias", g.dbias, [&](const Values& b) { return loss(in, weight, b); }, bias);
 }
 
 }  // namespace ds::conformance

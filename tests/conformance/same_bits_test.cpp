@@ -24,6 +24,8 @@ Results run_all(const Options& options, const Case& c, DType act, bool products,
                         .vocab = c.vocab,
                         .chunk_rows = c.chunk,
                         .key_len = c.time + AllOps::kMoreKeys,
+                        .head_bias = true,
+                        .head_scaled = true,
                         .act = act});
   Results results;
   AllOps ops(bench, c, act,

@@ -10,7 +10,7 @@ import tempfile
 REFUSES = "--warn-on-spills"
 # Refused by the build (cmake/Cuda.cmake, ds_cuda_without_spills).
 HOT = ["attention_backward_keys", "attention_backward_queries", "attention_forward", "dropout", "elementwise", "embed",
-       "embed_backward", "leaf_squares", "norm_backward", "norm_forward", "rotary", "swiglu", "update"]
+       "embed_backward", "glu", "leaf_squares", "norm_backward", "norm_forward", "rotary", "update"]
 
 
 def fail(text):

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "engine/config/bert_family.h"
+#include "engine/config/llama_family.h"
 #include "engine/kernels/ops_attention.h"
 
 namespace ds::golden {
@@ -57,7 +59,16 @@ class Fixture {
   [[nodiscard]] std::uint64_t model(const char* key) const {
     return header_["model"][key].get<std::uint64_t>();
   }
-  [[nodiscard]] bool is_llama() const { return header_["model"].contains("arch"); }
+  /// Returns the model.arch of the fixture's model.
+  [[nodiscard]] std::string arch() const { return header_["model"].value("arch", "gpt2"); }
+  [[nodiscard]] bool is_llama() const { return llama_family(arch()) != nullptr; }
+  [[nodiscard]] bool is_bert() const { return bert_family(arch()) != nullptr; }
+  /// Returns whether there is an array with this name.
+  [[nodiscard]] bool has_array(const std::string& name) const {
+    for (const auto& row : header_["arrays"])
+      if (row["name"] == name) return true;
+    return false;
+  }
   /// Returns how a model of Llama's family scales its rotary positions.
   [[nodiscard]] RotaryScaling rotary_scaling() const {
     const nlohmann::json& m = header_["model"];
@@ -87,7 +98,8 @@ class Fixture {
       return values;
     }
     throw Error(ErrorKind::config, "the fixture has no array " + name,
-                "run tests/golden/make_gpt2_fixture.py or make_llama_fixture.py");
+                "run tests/golden/make_gpt2_fixture.py, make_llama_fixture.py or "
+                "make_bert_fixture.py");
   }
 
  private:

@@ -1,6 +1,6 @@
-// Tests the whole GPT-2 and Llama through the program and the executor against PyTorch's fixtures:
-// logits, loss, every gradient, ten steps of AdamW. Tests bf16 and fp16 against the same model in
-// fp32.
+// Tests the whole GPT-2, Llama and BERT through the program and the executor against PyTorch's
+// fixtures: logits, loss, every gradient, ten steps of AdamW. Tests bf16 and fp16 against the same
+// model in fp32.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -13,24 +13,22 @@ constexpr double kLossTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kLogitsTolerance = 1e-5;
 
-constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",    "llama_odd",
-                                  "qwen2_tiny", "llama_scaled", "mistral_linear"};
+constexpr const char* kCases[] = {"gpt2_tiny",   "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny",  "llama_scaled", "mistral_linear", "bert_tiny",
+                                  "bert_odd",    "bert_relu",    "roberta_tiny",   "roberta_odd",
+                                  "roberta_relu"};
 
 struct HalfCase {
   const char* name;
   DType act;
 };
 constexpr HalfCase kHalfCases[] = {
-    {"gpt2_tiny", DType::bf16}, {"gpt2_odd", DType::bf16},    {"gpt2_tiny", DType::f16},
-    {"gpt2_odd", DType::f16},   {"llama_tiny", DType::bf16},  {"llama_odd", DType::bf16},
-    {"llama_tiny", DType::f16}, {"llama_odd", DType::f16},    {"qwen2_tiny", DType::bf16},
-    {"qwen2_tiny", DType::f16}, {"llama_scaled", DType::bf16}};
-
-Batch batch_of(const Fixture& fixture, std::size_t step) {
-  const std::string suffix = step % 2 == 0 ? "0" : "1";
-  return {fixture.array<std::int32_t>("tokens." + suffix),
-          fixture.array<std::int32_t>("targets." + suffix)};
-}
+    {"gpt2_tiny", DType::bf16},    {"gpt2_odd", DType::bf16},     {"gpt2_tiny", DType::f16},
+    {"gpt2_odd", DType::f16},      {"llama_tiny", DType::bf16},   {"llama_odd", DType::bf16},
+    {"llama_tiny", DType::f16},    {"llama_odd", DType::f16},     {"qwen2_tiny", DType::bf16},
+    {"qwen2_tiny", DType::f16},    {"llama_scaled", DType::bf16}, {"bert_tiny", DType::bf16},
+    {"bert_tiny", DType::f16},     {"bert_odd", DType::bf16},     {"bert_relu", DType::f16},
+    {"roberta_tiny", DType::bf16}, {"roberta_relu", DType::bf16}, {"roberta_odd", DType::f16}};
 
 Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 

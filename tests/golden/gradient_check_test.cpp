@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "golden/model_under_test.h"
+#include "reference/bert.h"
 #include "reference/gpt2.h"
 #include "reference/llama.h"
 
@@ -20,7 +21,11 @@ std::map<std::string, Values> parameters_of(const Fixture& fixture) {
 /// The model in double precision.
 class Oracle {
  public:
-  explicit Oracle(const Fixture& f) : is_llama_(f.is_llama()) {
+  explicit Oracle(const Fixture& f) : is_llama_(f.is_llama()), is_bert_(f.is_bert()) {
+    if (is_bert_) {
+      bert_ = bert_of(f);
+      return;
+    }
     if (!is_llama_) {
       gpt2_ = {.layers = f.model("layers"),
                .hidden = f.model("hidden"),
@@ -45,21 +50,53 @@ class Oracle {
               .parameters = parameters_of(f)};
   }
   Values& parameter(const std::string& name) {
+    if (is_bert_) return bert_.parameters.at(name);
     return (is_llama_ ? llama_.parameters : gpt2_.parameters).at(name);
   }
-  [[nodiscard]] double loss(const std::vector<std::int32_t>& tokens,
-                            const std::vector<std::int32_t>& targets) const {
-    return is_llama_ ? llama_.loss(tokens, targets) : gpt2_.loss(tokens, targets);
+  [[nodiscard]] double loss(const Batch& batch) const {
+    if (is_bert_) {
+      return bert_.loss({.tokens = batch.tokens,
+                         .positions = batch.positions,
+                         .token_types = batch.token_types,
+                         .documents = batch.documents},
+                        batch.targets);
+    }
+    return is_llama_ ? llama_.loss(batch.tokens, batch.targets)
+                     : gpt2_.loss(batch.tokens, batch.targets);
   }
 
  private:
-  bool is_llama_;
+  static reference::Bert bert_of(const Fixture& f) {
+    const BertFamily& family = *bert_family(f.arch());
+    const std::string word = f.header()["model"]["activation"].get<std::string>();
+    const Activation activation = word == "relu"        ? Activation::relu
+                                  : word == "gelu_tanh" ? Activation::gelu_tanh
+                                                        : Activation::gelu_erf;
+    return {.layers = f.model("layers"),
+            .hidden = f.model("hidden"),
+            .heads = f.model("heads"),
+            .ffn = f.model("ffn"),
+            .seq_len = f.model("seq_len"),
+            .valid_vocab = f.model("valid_vocab"),
+            .norm_eps = f.header()["model"]["norm_eps"].get<double>(),
+            .activation = activation,
+            .head_activation = family.head_has_gelu ? Activation::gelu_erf : activation,
+            .head_dense = std::string(family.head_dense),
+            .head_norm = std::string(family.head_norm),
+            .head_bias = std::string(family.head_bias),
+            .parameters = parameters_of(f)};
+  }
+
+  bool is_llama_, is_bert_;
+  reference::Bert bert_{};
   reference::Gpt2 gpt2_{};
   reference::Llama llama_{};
 };
 
-constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",    "llama_odd",
-                                  "qwen2_tiny", "llama_scaled", "mistral_linear"};
+constexpr const char* kCases[] = {"gpt2_tiny",   "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny",  "llama_scaled", "mistral_linear", "bert_tiny",
+                                  "bert_odd",    "bert_relu",    "roberta_tiny",   "roberta_odd",
+                                  "roberta_relu"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));
@@ -69,8 +106,7 @@ TEST_CASE("two oracles agree: the double-precision reference and PyTorch") {
   for (const char* name : kCases) {
     const Fixture fixture(DS_FIXTURES, name);
     const double want = fixture.header()["loss_sum"].get<double>();
-    const double got = Oracle(fixture).loss(fixture.array<std::int32_t>("tokens.0"),
-                                            fixture.array<std::int32_t>("targets.0"));
+    const double got = Oracle(fixture).loss(batch_of(fixture, 0));
     fmt::print("{}: reference against PyTorch, both in double: {:.1e}\n", name,
                std::abs(got - want) / want);
     CHECK(std::abs(got - want) <= 1e-12 * want);
@@ -85,8 +121,7 @@ TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
   for (const char* name : kCases) {
     CAPTURE(name);
     const Fixture fixture(DS_FIXTURES, name);
-    const Batch batch{fixture.array<std::int32_t>("tokens.0"),
-                      fixture.array<std::int32_t>("targets.0")};
+    const Batch batch = batch_of(fixture, 0);
     ModelUnderTest model(fixture, DType::f32);
     model.step(batch, 0);
     Oracle oracle(fixture);
@@ -107,7 +142,7 @@ TEST_CASE("fp32 gradients are the slopes of the double-precision loss") {
         for (std::size_t i = 0; i < values.size(); ++i) {
           values[i] = parameter.values[i] + h * direction[i];
         }
-        const double loss = oracle.loss(batch.tokens, batch.targets);
+        const double loss = oracle.loss(batch);
         values = parameter.values;
         return loss;
       };

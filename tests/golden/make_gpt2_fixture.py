@@ -78,6 +78,11 @@ def make_batch(c, step):
     return torch.tensor(window[:, :-1].copy()), torch.tensor(targets)
 
 
+def more_inputs(c):
+    """Returns the inputs of a model beside tokens and targets, by the engine's names; the same in every step."""
+    return {}
+
+
 def forward(p, tokens, c):
     """Computes GPT-2's logits: pre-norm blocks, fused qkv, tanh GELU, tied head."""
     heads, width = c["heads"], c["hidden"]
@@ -150,13 +155,15 @@ def write(name, c, folder):
         batch = make_batch(c, step)
         add(f"tokens.{step}", batch[0].numpy(), "<i4")
         add(f"targets.{step}", batch[1].numpy(), "<i4")
+        for label, values in more_inputs(c).items():
+            add(f"{label}.{step}", values, "<i4")
     add("logits", logits.detach().numpy(), "<f4")
     for label, tensor in p.items():
         add("grad." + label, tensor.grad.numpy(), "<f4")
     losses64, norms64, trained64 = train(c, torch.float64)
     losses32, _, _ = train(c, torch.float32)
     # A bias of keys shifts a query's scores equally and has the gradient 0: AdamW enlarges its rounding errors.
-    trained = {n: x.norm().item() for n, x in trained64.items() if not n.endswith("c_attn.bias")}
+    trained = {n: x.norm().item() for n, x in trained64.items() if not n.endswith(("c_attn.bias", "qkv.bias"))}
     header = dict(made_by=f"{os.path.basename(sys.argv[0])}, PyTorch {torch.__version__}", model=c, optimizer=OPTIMIZER,
                   loss_sum=loss.item(), target_tokens=int((targets >= 0).sum()),
                   loss_mean=loss.item() / int((targets >= 0).sum()), losses_f64=losses64,

@@ -15,6 +15,7 @@
 #include "engine/execute/executor.h"
 #include "engine/models/build_model.h"
 #include "engine/program/decay.h"
+#include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 #include "golden/fixture.h"
 
@@ -24,17 +25,32 @@ using Values = std::vector<double>;
 
 struct Batch {
   std::vector<std::int32_t> tokens, targets;
-  std::vector<std::int32_t> documents{}, positions{};  // where the model reads them
+  std::vector<std::int32_t> documents{}, positions{}, token_types{};  // where the model reads them
 
   /// Returns the numbers of an input.
   [[nodiscard]] const std::vector<std::int32_t>& field(std::string_view name) const {
     if (name == input::kTargets) return targets;
     if (name == input::kDocuments) return documents;
     if (name == input::kPositions) return positions;
+    if (name == input::kTokenTypes) return token_types;
     DS_ASSERT(name == input::kTokens, "a new input needs a line here");
     return tokens;
   }
 };
+
+/// Returns the fixture's batch of a step.
+inline Batch batch_of(const Fixture& fixture, std::size_t step) {
+  const std::string suffix = step % 2 == 0 ? ".0" : ".1";
+  const auto array = [&](const char* name) -> std::vector<std::int32_t> {
+    if (!fixture.has_array(name + suffix)) return {};
+    return fixture.array<std::int32_t>(name + suffix);
+  };
+  return {.tokens = array(input::kTokens),
+          .targets = array(input::kTargets),
+          .documents = array(input::kDocuments),
+          .positions = array(input::kPositions),
+          .token_types = array(input::kTokenTypes)};
+}
 
 class ModelUnderTest {
  public:
@@ -75,14 +91,29 @@ class ModelUnderTest {
       config.norm_eps = model["norm_eps"].get<double>();
       config.tied = model["tied"].get<bool>();
     }
+    if (fixture.is_bert()) {
+      const auto& model = fixture.header()["model"];
+      config.arch = fixture.arch();
+      config.ffn = size("ffn");
+      config.type_vocab = size("type_vocab");
+      config.first_position = size("first_position");
+      config.norm_eps = model["norm_eps"].get<double>();
+      const std::string activation = model["activation"].get<std::string>();
+      config.activation = activation == "relu"        ? FeedForward::relu
+                          : activation == "gelu_tanh" ? FeedForward::gelu_tanh
+                                                      : FeedForward::gelu;
+    }
+    DataFields all = fields;
+    all.documents = all.documents || fixture.has_array("documents.0");
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
                            .act = act,
-                           .fields = fields};
+                           .fields = all};
     forward_ = build_model(config, shape);
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
+    head_bias_ = operand(forward_.ops.back().in, 3);
     std::erase_if(forward_.ops, is<ops::HeadLoss>);
     verify(step_);
     place_and_bind();
@@ -129,6 +160,8 @@ class ModelUnderTest {
     forward_executor_->run(context);
     const Tensor in = forward_executor_->tensor(forward_.final_activation);
     const Tensor head = forward_executor_->tensor(head_);
+    Tensor bias{};
+    if (head_bias_ != kNoValue) bias = forward_executor_->tensor(head_bias_);
     const std::int64_t rows = in.shape[0], vocab = head.shape[0];
     const auto valid = static_cast<std::int64_t>(fixture_.model("valid_vocab"));
     std::vector<float> row(static_cast<std::size_t>(vocab));
@@ -138,7 +171,9 @@ class ModelUnderTest {
       one.data = static_cast<std::byte*>(in.data) + r * in.shape[1] * size_of(in.dtype);
       one.shape = {1, in.shape[1]};
       backend_.kernels->run(
-          Logits{.in = one, .weight = head, .out = {row.data(), DType::f32, {1, vocab}}}, *stream_);
+          Logits{
+              .in = one, .weight = head, .bias = bias, .out = {row.data(), DType::f32, {1, vocab}}},
+          *stream_);
       all.insert(all.end(), row.begin(), row.begin() + valid);
     }
     return all;
@@ -262,7 +297,7 @@ class ModelUnderTest {
   const std::unique_ptr<Group> world_ = make_collectives({})->make_group(
       {.name = "world", .epoch = 0, .ranks = {0}}, Deadline::after(std::chrono::seconds(1)));
   Program forward_, step_;
-  ValueId head_ = kNoValue;  // of forward_: the weights of the logits
+  ValueId head_ = kNoValue, head_bias_ = kNoValue;  // of forward_: for the logits
   std::unique_ptr<Executor> step_executor_, forward_executor_;
   std::vector<Values> gradients_;  // in the fixture's order
   double loss_scale_ = 1;

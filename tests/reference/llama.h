@@ -54,7 +54,7 @@ struct Llama {
       add(dense(attention(qkv, s).out, h + "self_attn.o_proj", heads * depth));
       const Values both =
           dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
-      add(dense(swiglu(both, ffn), h + "mlp.down_proj", ffn));
+      add(dense(glu(both, ffn), h + "mlp.down_proj", ffn));
     }
     return norm(x, "norm");
   }

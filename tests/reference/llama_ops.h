@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/kernels/ops_attention.h"
+#include "reference/activations.h"
 #include "reference/attention.h"
 
 namespace ds::reference {
@@ -48,25 +49,23 @@ inline RmsNormGradient rms_norm_backward(const Values& dout, const Values& in, c
   return g;
 }
 
-inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 /// in (rows, 2F): gates, then ups.
-inline Values swiglu(const Values& in, Index ffn) {
+inline Values glu(const Values& in, Index ffn, Activation activation = Activation::silu) {
   Values out(in.size() / 2);
   for (Index i = 0; i < out.size(); ++i) {
     const double gate = in[i / ffn * 2 * ffn + i % ffn], up = in[i / ffn * 2 * ffn + ffn + i % ffn];
-    out[i] = gate * sigmoid(gate) * up;
+    out[i] = activated(activation, gate) * up;
   }
   return out;
 }
 
-inline Values swiglu_backward(const Values& in, const Values& dout, Index ffn) {
+inline Values glu_backward(const Values& in, const Values& dout, Index ffn,
+                           Activation activation = Activation::silu) {
   Values din(in.size());
   for (Index i = 0; i < dout.size(); ++i) {
     const Index at_gate = i / ffn * 2 * ffn + i % ffn, at_up = at_gate + ffn;
-    const double gate = in[at_gate], s = sigmoid(gate);
-    din[at_gate] = dout[i] * in[at_up] * s * (1 + gate * (1 - s));
-    din[at_up] = dout[i] * gate * s;
+    din[at_gate] = dout[i] * in[at_up] * slope_of(activation, in[at_gate]);
+    din[at_up] = dout[i] * activated(activation, in[at_gate]);
   }
   return din;
 }

@@ -88,43 +88,36 @@ inline Values linear(const Values& in, const Values& weight, const Values& bias,
   return out;
 }
 
-inline double gelu_slope(double x);
-
-/// Returns dout * weight^T; with `pre`, times gelu'(pre). `weight` is (k, n).
+/// Returns dout * weight^T; with `pre`, times activation'(pre). `weight` is (k, n).
 inline Values linear_backward_input(const Values& dout, const Values& weight, Index k, Index n,
-                                    const Values& pre = {}) {
+                                    const Values& pre = {},
+                                    Activation activation = Activation::gelu_tanh) {
   Values din = product(dout, transposed(weight, k, n), dout.size() / n, n, k);
-  for (Index i = 0; i < pre.size(); ++i) din[i] *= gelu_slope(pre[i]);
+  for (Index i = 0; i < pre.size(); ++i) din[i] *= slope_of(activation, pre[i]);
   return din;
-}
-
-inline double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-inline double gelu_slope(double x) {
-  const double a = std::sqrt(2 / M_PI), t = std::tanh(a * (x + 0.044715 * x * x * x));
-  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * a * (1 + 3 * 0.044715 * x * x);
 }
 
 struct HeadResult {
   double loss = 0;
   std::int64_t count = 0;
-  Values din, dweight;
+  Values din, dweight, dbias{};
 };
 
-/// Returns the loss and the gradient of scale * loss.
+/// Returns the loss of logits in_scale * in * weight^T + bias and the gradient of scale * loss.
+/// `bias` may be empty.
 inline HeadResult head_loss(const Values& in, const Values& weight,
                             const std::vector<std::int32_t>& targets, Index width, Index valid,
-                            double scale) {
+                            double scale, const Values& bias = {}, double in_scale = 1) {
   const Index vocab = weight.size() / width;
-  HeadResult r{0, 0, Values(in.size()), Values(weight.size())};
+  HeadResult r{0, 0, Values(in.size()), Values(weight.size()), Values(bias.size())};
   for (Index i = 0; i < targets.size(); ++i) {
     if (targets[i] < 0) continue;
     const auto wanted = static_cast<Index>(targets[i]);
     Values p(vocab);
     double largest = -1e300, sum = 0;
     for (Index v = 0; v < valid; ++v) {
-      p[v] = dot(&in[i * width], &weight[v * width], width);
+      p[v] = in_scale * dot(&in[i * width], &weight[v * width], width);
+      if (!bias.empty()) p[v] += bias[v];
       largest = std::max(largest, p[v]);
     }
     for (Index v = 0; v < valid; ++v) sum += std::exp(p[v] - largest);
@@ -133,9 +126,10 @@ inline HeadResult head_loss(const Values& in, const Values& weight,
     for (Index v = 0; v < valid; ++v) {
       const double g = (std::exp(p[v] - largest) / sum - (v == wanted ? 1.0 : 0.0)) * scale;
       for (Index c = 0; c < width; ++c) {
-        r.din[i * width + c] += g * weight[v * width + c];
-        r.dweight[v * width + c] += g * in[i * width + c];
+        r.din[i * width + c] += g * in_scale * weight[v * width + c];
+        r.dweight[v * width + c] += g * in_scale * in[i * width + c];
       }
+      if (!bias.empty()) r.dbias[v] += g;
     }
   }
   return r;

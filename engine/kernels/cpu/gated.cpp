@@ -1,4 +1,4 @@
-// RMS norm, SwiGLU, rotary embedding and T5's relative position bias.
+// RMS norm, gated units, rotary embedding and T5's relative position bias.
 #include <cmath>
 #include <cstring>
 
@@ -56,29 +56,31 @@ void run(const Context& c, const RmsNormBackward& a) {
 }
 
 template <>
-void run(const Context& c, const SwiGlu& a) {
+void run(const Context& c, const Glu& a) {
   const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
   const DType type = a.in.dtype;
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.out.dtype == type);
+  DS_ASSERT(is_gate(a.activation));
   in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = first; r < first + count; ++r) {
-      c.act(type).swiglu(at(a.in.data, type, 2 * r * ffn), at(a.in.data, type, (2 * r + 1) * ffn),
-                         at(a.out.data, type, r * ffn), ffn);
+      c.act(type).glu(a.activation, at(a.in.data, type, 2 * r * ffn),
+                      at(a.in.data, type, (2 * r + 1) * ffn), at(a.out.data, type, r * ffn), ffn);
     }
   });
 }
 
 template <>
-void run(const Context& c, const SwiGluBackward& a) {
+void run(const Context& c, const GluBackward& a) {
   const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
   const DType type = a.in.dtype;
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.din.elements() == 2 * rows * ffn);
+  DS_ASSERT(is_gate(a.activation));
   in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = first; r < first + count; ++r) {
       const std::int64_t gate = 2 * r * ffn, up = gate + ffn;
-      c.act(type).swiglu_backward(at(a.in.data, type, gate), at(a.in.data, type, up),
-                                  at(a.dout.data, type, r * ffn), at(a.din.data, type, gate),
-                                  at(a.din.data, type, up), ffn);
+      c.act(type).glu_backward(a.activation, at(a.in.data, type, gate), at(a.in.data, type, up),
+                               at(a.dout.data, type, r * ffn), at(a.din.data, type, gate),
+                               at(a.din.data, type, up), ffn);
     }
   });
 }

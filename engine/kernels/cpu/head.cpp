@@ -1,8 +1,10 @@
-// The LM head: logits, loss and gradient in chunks of rows, so that the full logits never exist.
+// The LM head: logits, loss and gradient in chunks of the rows that count, so that the full logits
+// never exist.
 #include <algorithm>
 #include <cstring>
 
 #include "engine/kernels/cpu/head_layout.h"
+#include "engine/kernels/cpu/norm_blocks.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cpu/scalar_log.h"
 
@@ -10,30 +12,56 @@ namespace ds::cpu {
 namespace {
 
 constexpr std::int64_t kRowsPerTask = 8;
-constexpr std::int64_t kElementsPerTask = 16 << 10;
+constexpr std::int64_t kBytesPerTask = 64 << 10;
+constexpr std::int64_t kRowMultiple = 32;
 
-/// One chunk of rows: [first, first + count).
+/// out = in * scale, rounded once.
+void scale_row(const Context& c, DType type, const void* in, float scale, void* out,
+               std::int64_t n) {
+  constexpr std::int64_t kPiece = 256;
+  float piece[kPiece];
+  for (std::int64_t i = 0; i < n; i += kPiece) {
+    const std::int64_t count = std::min(kPiece, n - i);
+    c.act(type).to_f32(at(in, type, i), piece, count);
+    for (std::int64_t j = 0; j < count; ++j) piece[j] *= scale;
+    c.act(type).from_f32(piece, at(out, type, i), count);
+  }
+}
+
+/// One chunk of the rows that count: [first, first + taken) of their list. If rows were left out,
+/// rows of zeros follow them up to a multiple of kRowMultiple, so that the products of a training
+/// have few shapes, each of which oneDNN compiles once.
 class Chunk {
  public:
   Chunk(const Context& c, const HeadLoss& a, const HeadDimensions& d, const HeadScratch& s,
-        std::int64_t first)
+        std::int64_t counted, std::int64_t first)
       : c_(c),
         a_(a),
         d_(d),
         s_(s),
         act_(c.act(d.type)),
         first_(first),
-        count_(std::min(d.chunk, d.rows - first)) {}
+        taken_(std::min(d.chunk, counted - first)),
+        count_(counted == d.rows ? taken_ : std::min(d.chunk, round_up(taken_, kRowMultiple))) {
+    if (counted == d.rows && a.scale == 1.0F) {
+      input_ = at(a.in.data, d.type, first * d.width);
+    } else {
+      gather();
+      input_ = s.gathered;
+    }
+  }
 
   void compute_logits() {
     Product product = d_.logits_product(count_);
-    product.a.data = input();
+    product.a.data = input_;
     product.b.data = a_.weight.data;
     run_product(product, [&](const Tile& tile, int) {
       // A slice is a whole number of panels, so a tile never crosses slices.
       const std::int64_t s = tile.column / kHeadSlice, width = d_.slice_width(s);
       void* to = at(slice(s), d_.type, tile.row * width + tile.column % kHeadSlice);
-      act_.store_tile(tile.data, tile.rows, tile.columns, {.out = to, .stride = width});
+      const void* bias = a_.bias ? at(a_.bias.data, d_.type, tile.column) : nullptr;
+      act_.store_tile(tile.data, tile.rows, tile.columns,
+                      {.bias = bias, .out = to, .stride = width});
     });
   }
 
@@ -48,12 +76,8 @@ class Chunk {
   }
 
   /// Adds the losses in row order, so the result always has the same bits.
-  void add_losses(double& loss, std::int64_t& counted) const {
-    for (std::int64_t r = 0; r < count_; ++r) {
-      if (target(r) < 0) continue;
-      loss += s_.losses[r];
-      ++counted;
-    }
+  void add_losses(double& loss) const {
+    for (std::int64_t r = 0; r < taken_; ++r) loss += s_.losses[r];
   }
 
   void input_gradient(void* din) {
@@ -66,12 +90,13 @@ class Chunk {
                            s_.din + tile.row * d_.width + tile.column, d_.width, s > 0);
       });
     }
-    const std::int64_t n = count_ * d_.width;
-    c_.pool.parallel_for(ceil_div(n, kElementsPerTask), [&](std::int64_t task, int) {
-      const std::int64_t from = task * kElementsPerTask,
-                         size = std::min(kElementsPerTask, n - from);
-      void* to = at(din, d_.type, first_ * d_.width + from);
-      act_.from_f32(s_.din + from, to, size);
+    in_pieces(c_, taken_, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+      float* from = s_.din + first * d_.width;
+      if (a_.scale != 1.0F) {
+        for (std::int64_t i = 0; i < count * d_.width; ++i) from[i] *= a_.scale;
+      }
+      for (std::int64_t r = first; r < first + count; ++r, from += d_.width)
+        act_.from_f32(from, at(din, d_.type, row(r) * d_.width), d_.width);
     });
   }
 
@@ -79,7 +104,7 @@ class Chunk {
     for (std::int64_t s = 0; s < d_.slices(); ++s) {
       Product product = d_.weight_product(count_, s);
       product.a.data = slice(s);
-      product.b.data = input();
+      product.b.data = input_;
       run_product(product, [&](const Tile& tile, int) {
         c_.vector.add_tile(tile.data, tile.rows, tile.columns,
                            dweight + (s * kHeadSlice + tile.row) * d_.width + tile.column, d_.width,
@@ -88,10 +113,39 @@ class Chunk {
     }
   }
 
+  void bias_gradient(float* dbias, bool accumulate) {
+    in_pieces(c_, d_.vocab, kPanel, [&](std::int64_t column, std::int64_t count) {
+      const std::int64_t s = column / kHeadSlice;  // whole panels, so a task never crosses slices
+      if (!accumulate && first_ == 0)
+        std::memset(dbias + column, 0, static_cast<std::size_t>(count) * sizeof(float));
+      act_.add_column_sums(row_of(s, 0, column % kHeadSlice), d_.slice_width(s), taken_, count,
+                           dbias + column);
+    });
+  }
+
  private:
-  [[nodiscard]] const void* input() const { return at(a_.in.data, d_.type, first_ * d_.width); }
+  [[nodiscard]] std::int64_t row(std::int64_t r) const { return s_.rows[first_ + r]; }
+  /// Returns the target of the chunk's row r, or -1 for a row of zeros.
   [[nodiscard]] std::int32_t target(std::int64_t r) const {
-    return static_cast<const std::int32_t*>(a_.targets.data)[first_ + r];
+    return r < taken_ ? static_cast<const std::int32_t*>(a_.targets.data)[row(r)] : -1;
+  }
+  /// Copies the chunk's rows, times the scale, and adds the rows of zeros.
+  void gather() const {
+    const std::int64_t row_bytes = d_.width * size_of(d_.type);
+    in_pieces(c_, count_, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t r = first; r < first + count; ++r) {
+        std::byte* to = s_.gathered + r * row_bytes;
+        if (r >= taken_) {
+          std::memset(to, 0, static_cast<std::size_t>(row_bytes));
+        } else if (a_.scale == 1.0F) {
+          std::memcpy(to, at(a_.in.data, d_.type, row(r) * d_.width),
+                      static_cast<std::size_t>(row_bytes));
+        } else {
+          scale_row(c_, d_.type, at(a_.in.data, d_.type, row(r) * d_.width), a_.scale, to,
+                    d_.width);
+        }
+      }
+    });
   }
   [[nodiscard]] std::byte* slice(std::int64_t s) const {
     return s_.logits + s * kHeadSlice * count_ * size_of(d_.type);
@@ -177,24 +231,55 @@ class Chunk {
   const HeadDimensions& d_;
   const HeadScratch& s_;
   const ActKernels& act_;
-  std::int64_t first_, count_;
+  const void* input_ = nullptr;
+  std::int64_t first_, taken_, count_;
 };
 
+/// Lists the rows that count, in order, and returns their number.
+std::int64_t list_counted(const HeadLoss& a, std::int32_t* rows) {
+  const auto* targets = static_cast<const std::int32_t*>(a.targets.data);
+  std::int64_t counted = 0;
+  for (std::int64_t r = 0; r < a.targets.elements(); ++r)
+    if (targets[r] >= 0) rows[counted++] = static_cast<std::int32_t>(r);
+  return counted;
+}
+
+/// Returns the number of rows that count.
 template <class Body>
-void for_chunks(const Context& c, const HeadLoss& a, Body body) {
+std::int64_t for_chunks(const Context& c, const HeadLoss& a, Body body) {
   const HeadDimensions d(a);
   Scratch scratch = c.scratch();
   const HeadScratch pieces(scratch, c, d);
   double loss = 0;
-  std::int64_t counted = 0;
-  for (std::int64_t first = 0; first < d.rows; first += d.chunk) {
-    Chunk chunk(c, a, d, pieces, first);
+  const std::int64_t counted = list_counted(a, pieces.rows);
+  for (std::int64_t first = 0; first < counted; first += d.chunk) {
+    Chunk chunk(c, a, d, pieces, counted, first);
     chunk.compute_logits();
     body(chunk);
-    chunk.add_losses(loss, counted);
+    chunk.add_losses(loss);
   }
   *static_cast<double*>(a.loss.data) = loss;
   *static_cast<std::int64_t*>(a.count.data) = counted;
+  return counted;
+}
+
+void clear(const Context& c, const Tensor& t) {
+  auto* data = static_cast<std::byte*>(t.data);
+  in_pieces(c, t.bytes(), kBytesPerTask, [&](std::int64_t first, std::int64_t count) {
+    std::memset(data + first, 0, static_cast<std::size_t>(count));
+  });
+}
+
+/// Sets din to 0 where rows do not count.
+void clear_uncounted(const Context& c, const HeadLossBackward& a) {
+  const std::int64_t rows = a.forward.targets.elements(), row_bytes = a.din.bytes() / rows;
+  const auto* targets = static_cast<const std::int32_t*>(a.forward.targets.data);
+  in_pieces(c, rows, kRowsPerTask, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r)
+      if (targets[r] < 0)
+        std::memset(static_cast<std::byte*>(a.din.data) + r * row_bytes, 0,
+                    static_cast<std::size_t>(row_bytes));
+  });
 }
 
 }  // namespace
@@ -206,32 +291,46 @@ void run(const Context& c, const HeadLoss& a) {
 
 template <>
 void run(const Context& c, const HeadLossBackward& a) {
-  DS_ASSERT(a.loss_scale != 0.0F);
-  for_chunks(c, a.forward, [&](Chunk& chunk) {
+  DS_ASSERT(a.loss_scale != 0.0F &&
+            static_cast<bool>(a.dbias) == static_cast<bool>(a.forward.bias));
+  const std::int64_t counted = for_chunks(c, a.forward, [&](Chunk& chunk) {
     chunk.softmax(a.loss_scale);
     // The weight gradient comes first: it reads `in`, and `din` may share that memory.
     chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
+    if (a.dbias) chunk.bias_gradient(static_cast<float*>(a.dbias.data), a.accumulate);
     chunk.input_gradient(a.din.data);
   });
+  if (counted < a.forward.targets.elements()) clear_uncounted(c, a);
+  if (counted > 0 || a.accumulate) return;
+  clear(c, a.dweight);
+  if (a.dbias) clear(c, a.dbias);
 }
 
 template <>
 void run(const Context& c, const Logits& a) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
   const std::int64_t rows = a.in.elements() / width;
-  const Product product{.m = rows,
-                        .n = vocab,
-                        .k = width,
-                        .type = a.in.dtype,
-                        .a = {a.in.data, width, false},
-                        .b = {a.weight.data, width, true}};
+  const DType type = a.in.dtype;
+  Product product{.m = rows,
+                  .n = vocab,
+                  .k = width,
+                  .type = type,
+                  .a = {a.in.data, width, false},
+                  .b = {a.weight.data, width, true}};
   auto* out = static_cast<float*>(a.out.data);
   Scratch scratch = c.scratch();
+  if (a.scale != 1.0F) {
+    auto* scaled = scratch.take<std::byte>(rows * width * size_of(type));
+    scale_row(c, type, a.in.data, a.scale, scaled, rows * width);
+    product.a.data = scaled;
+  }
   const ProductScratch pieces(scratch, c, product);
   multiply(c, product, pieces, [&](const Tile& tile, int) {
     c.vector.add_tile(tile.data, tile.rows, tile.columns, out + tile.row * vocab + tile.column,
                       vocab, false);
   });
+  if (!a.bias) return;
+  for (std::int64_t r = 0; r < rows; ++r) c.act(type).add_to(out + r * vocab, a.bias.data, vocab);
 }
 
 std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e) {

@@ -25,6 +25,7 @@ struct HeadDimensions {
         type(a.in.dtype) {
     DS_ASSERT(a.in.elements() == rows * width && a.chunk_rows > 0);
     DS_ASSERT(a.valid_vocab > 0 && a.valid_vocab <= vocab);
+    DS_ASSERT(!a.bias || a.bias.elements() == vocab);
   }
   explicit HeadDimensions(const Kernels::Extents& e)
       : rows(e.micro * e.seq_len),
@@ -66,14 +67,18 @@ struct HeadDimensions {
 struct HeadScratch {
   std::byte* logits;
   double* losses;
+  std::int32_t* rows;  // those that count
   float* din;
+  std::byte* gathered;  // a chunk's input rows: dead when `din`, in the same memory, is written
   std::byte* products;
   std::size_t product_bytes;
 
   HeadScratch(Scratch& scratch, const Context& c, const HeadDimensions& d) {
     logits = scratch.take<std::byte>(d.chunk * d.vocab * size_of(d.type));
     losses = scratch.take<double>(d.chunk);
+    rows = scratch.take<std::int32_t>(d.rows);
     din = scratch.take<float>(d.chunk * d.width);
+    gathered = reinterpret_cast<std::byte*>(din);
     product_bytes = 0;
     const auto measure = [&](const Product& product) {
       Scratch s;

@@ -67,7 +67,8 @@ template <>
 void run(const Context& c, const Linear& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.out.elements() == rows * n && (!a.bias || a.bias.elements() == n));
-  DS_ASSERT((a.epilogue == Linear::Epilogue::gelu) == static_cast<bool>(a.pre));
+  DS_ASSERT((a.epilogue == Linear::Epilogue::activation) == static_cast<bool>(a.pre));
+  DS_ASSERT(a.activation != Activation::silu);
   Product product = forward_product(a.in.dtype, rows, k, n);
   product.a.data = a.in.data;
   product.b.data = a.weight.data;
@@ -81,7 +82,8 @@ void run(const Context& c, const Linear& a) {
                    {.bias = bias_at(a, tile.column),
                     .out = at(a.out.data, a.out.dtype, to),
                     .pre = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
-                    .stride = n});
+                    .stride = n,
+                    .activation = a.activation});
   });
 }
 
@@ -89,6 +91,7 @@ template <>
 void run(const Context& c, const LinearBackwardInput& a) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.dout.elements() / n;
   DS_ASSERT(a.din.elements() == rows * k && (!a.pre || a.pre.elements() == rows * k));
+  DS_ASSERT(a.activation != Activation::silu);
   Product product = input_product(a.dout.dtype, rows, k, n);
   product.a.data = a.dout.data;
   product.b.data = a.weight.data;
@@ -100,7 +103,8 @@ void run(const Context& c, const LinearBackwardInput& a) {
     act.store_tile(tile.data, tile.rows, tile.columns,
                    {.out = at(a.din.data, a.din.dtype, to),
                     .slope_of = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
-                    .stride = k});
+                    .stride = k,
+                    .activation = a.activation});
   });
 }
 

@@ -1,4 +1,4 @@
-// Embedding, layer norm, GELU's gradient and sums: operations that read memory once.
+// Embedding, layer norm, activations and sums: operations that read memory once.
 #include <cstring>
 
 #include "engine/kernels/cpu/norm_blocks.h"
@@ -115,20 +115,24 @@ void run(const Context& c, const LayerNormBackward& a) {
 }
 
 template <>
-void run(const Context& c, const Gelu& a) {
+void run(const Context& c, const Activate& a) {
   const ActKernels& act = c.act(a.in.dtype);
   DS_ASSERT(a.out.dtype == a.in.dtype && a.out.elements() == a.in.elements());
+  DS_ASSERT(a.activation != Activation::silu);
   in_pieces(c, a.in.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
-    act.gelu(at(a.in.data, a.in.dtype, first), at(a.out.data, a.out.dtype, first), count);
+    act.activate(a.activation, at(a.in.data, a.in.dtype, first), at(a.out.data, a.out.dtype, first),
+                 count);
   });
 }
 
 template <>
-void run(const Context& c, const GeluBackward& a) {
+void run(const Context& c, const ActivateBackward& a) {
   const ActKernels& act = c.act(a.pre.dtype);
+  DS_ASSERT(a.activation != Activation::silu);
   in_pieces(c, a.pre.elements(), kElementsPerTask, [&](std::int64_t first, std::int64_t count) {
-    act.gelu_backward(at(a.pre.data, a.pre.dtype, first), at(a.dout.data, a.dout.dtype, first),
-                      at(a.din.data, a.din.dtype, first), count);
+    act.activate_backward(a.activation, at(a.pre.data, a.pre.dtype, first),
+                          at(a.dout.data, a.dout.dtype, first), at(a.din.data, a.din.dtype, first),
+                          count);
   });
 }
 

@@ -16,9 +16,10 @@ inline constexpr std::int64_t kPanel = 64;
 struct TileOutput {
   const void* bias = nullptr;  // one value per column, or null
   void* out = nullptr;
-  void* pre = nullptr;             // if set, out = gelu(pre)
-  const void* slope_of = nullptr;  // if set, out = tile * gelu'(slope_of)
+  void* pre = nullptr;             // if set, out = activation(pre)
+  const void* slope_of = nullptr;  // if set, out = tile * activation'(slope_of)
   std::int64_t stride = 0;
+  Activation activation = Activation::gelu_tanh;
 };
 
 struct LayerNormRows {
@@ -129,15 +130,16 @@ struct ActKernels {
   void (*layer_norm_backward)(const LayerNormBackwardRows& a, std::int64_t row, std::int64_t rows);
   void (*rms_norm)(const RmsNormRows& a, std::int64_t row, std::int64_t rows);
   void (*rms_norm_backward)(const RmsNormBackwardRows& a, std::int64_t row, std::int64_t rows);
-  /// out = silu(gate) * up.
-  void (*swiglu)(const void* gate, const void* up, void* out, std::int64_t n);
-  void (*swiglu_backward)(const void* gate, const void* up, const void* dout, void* dgate,
-                          void* dup, std::int64_t n);
+  /// out = activation(gate) * up.
+  void (*glu)(Activation activation, const void* gate, const void* up, void* out, std::int64_t n);
+  void (*glu_backward)(Activation activation, const void* gate, const void* up, const void* dout,
+                       void* dgate, void* dup, std::int64_t n);
   /// Rotates elements i and i + half by the angle with the given cosine and sine.
   void (*turn)(const void* in, const float* cosine, const float* sine, void* out,
                std::int64_t half);
-  void (*gelu)(const void* in, void* out, std::int64_t n);
-  void (*gelu_backward)(const void* pre, const void* dout, void* din, std::int64_t n);
+  void (*activate)(Activation activation, const void* in, void* out, std::int64_t n);
+  void (*activate_backward)(Activation activation, const void* pre, const void* dout, void* din,
+                            std::int64_t n);
   void (*add)(const void* a, const void* b, void* out, std::int64_t n);
   /// total (f32) += in.
   void (*add_to)(float* total, const void* in, std::int64_t n);

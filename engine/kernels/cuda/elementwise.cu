@@ -1,8 +1,8 @@
-// Elementwise kernels out[i] = f(a[i], b[i]): sums, GELU and its gradient, casts.
+// Elementwise kernels out[i] = f(a[i], b[i]): sums, activations and their gradients, casts.
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
-#include "engine/kernels/cuda/gelu.cuh"
+#include "engine/kernels/cuda/activations.cuh"
 #include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
@@ -15,11 +15,17 @@ constexpr int kAtOnce = 2;  // accesses in flight per thread and operand
 struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
-struct GeluOf {
-  __device__ float operator()(float a, float) const { return gelu(a); }
+template <class Function>
+struct ValueOf {
+  __device__ float operator()(float a, float) const { return Function::value(a); }
 };
-struct GeluSlope {
-  __device__ float operator()(float pre, float dout) const { return dout * gelu_slope(pre); }
+template <class Function>
+struct SlopeOf {
+  __device__ float operator()(float pre, float dout) const { return dout * Function::slope(pre); }
+};
+struct Times {
+  float scale;
+  __device__ float operator()(float a, float) const { return a * scale; }
 };
 struct Same {
   __device__ float operator()(float a, float) const { return a; }
@@ -99,14 +105,25 @@ void run(Context& c, const Add& a, cudaStream_t stream) {
   map(c, a.a, a.b, a.out, Plus{}, stream, "Add");
 }
 
-template <>
-void run(Context& c, const Gelu& a, cudaStream_t stream) {
-  map(c, a.in, {}, a.out, GeluOf{}, stream, "Gelu");
+void run_scale(const Context& c, const ConstTensor& in, float scale, const Tensor& out,
+               cudaStream_t stream) {
+  map(c, in, {}, out, Times{scale}, stream, "scaling");
 }
 
 template <>
-void run(Context& c, const GeluBackward& a, cudaStream_t stream) {
-  map(c, a.pre, a.dout, a.din, GeluSlope{}, stream, "GeluBackward");
+void run(Context& c, const Activate& a, cudaStream_t stream) {
+  DS_ASSERT(a.activation != Activation::silu);
+  with_activation(a.activation, [&](auto function) {
+    map(c, a.in, {}, a.out, ValueOf<decltype(function)>{}, stream, "Activate");
+  });
+}
+
+template <>
+void run(Context& c, const ActivateBackward& a, cudaStream_t stream) {
+  DS_ASSERT(a.activation != Activation::silu);
+  with_activation(a.activation, [&](auto function) {
+    map(c, a.pre, a.dout, a.din, SlopeOf<decltype(function)>{}, stream, "ActivateBackward");
+  });
 }
 
 template <>

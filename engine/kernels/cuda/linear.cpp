@@ -11,9 +11,11 @@ namespace {
 
 constexpr std::int64_t kAuxMultiple = 8;  // the library's multiple for rows of its auxiliary matrix
 
-/// Only for bf16: the library's tanh is as accurate as that type, and no better is documented.
+/// Only for bf16: the library's tanh is as accurate as that type, and no better is documented. The
+/// library has neither the slope of GELU with erf nor one of ReLU that reads ReLU's argument.
 bool may_fuse_slope(const LinearBackwardInput& a, std::int64_t k) {
-  return a.pre && a.din.dtype == DType::bf16 && k % kAuxMultiple == 0;
+  return a.pre && a.activation == Activation::gelu_tanh && a.din.dtype == DType::bf16 &&
+         k % kAuxMultiple == 0;
 }
 
 bool is_16_bits(DType type) { return type == DType::bf16 || type == DType::f16; }
@@ -55,9 +57,9 @@ bool run_fused_sums(Context& c, Product product, const LinearBackwardWeight& a, 
 template <>
 void run(Context& c, const Linear& a, cudaStream_t stream) {
   const std::int64_t k = a.weight.shape[0], n = a.weight.shape[1], rows = a.in.elements() / k;
-  const bool gelu = a.epilogue == Linear::Epilogue::gelu;
+  const bool activates = a.epilogue == Linear::Epilogue::activation;
   DS_ASSERT(a.out.elements() == rows * n && (!a.bias || a.bias.elements() == n));
-  DS_ASSERT(gelu == static_cast<bool>(a.pre));
+  DS_ASSERT(activates == static_cast<bool>(a.pre));
   Scratch scratch = c.scratch();
   auto* workspace = scratch.take<std::byte>(kProductWorkspace);
   const Product product{.m = rows,
@@ -67,15 +69,19 @@ void run(Context& c, const Linear& a, cudaStream_t stream) {
                         .out_type = a.in.dtype,
                         .a = {a.in.data, k},
                         .b = {a.weight.data, n},
-                        .out = gelu ? a.pre.data : a.out.data,
+                        .out = activates ? a.pre.data : a.out.data,
                         .out_row_length = n,
                         .epilogue = a.bias ? ProductEpilogue::bias : ProductEpilogue::none,
                         .extra = a.bias.data};
+  const bool gelu = activates && a.activation == Activation::gelu_tanh;
   if (gelu && run_fused_gelu(c, product, a, workspace, stream)) return;
   multiply(c, product, workspace, stream);
   // Outside of the library's epilogue, unless fusing was chosen: the epilogue takes GELU of the
   // unrounded `pre`, and a recomputed GELU, which has only the rounded `pre`, must give these bits.
-  if (gelu) run(c, Gelu{.in = a.pre, .out = a.out}, stream);
+  // GELU with erf and ReLU are never fused: the library's auxiliary matrix of ReLU is a bit mask.
+  if (activates) {
+    run(c, Activate{.in = a.pre, .out = a.out, .activation = a.activation}, stream);
+  }
 }
 
 template <>
@@ -98,7 +104,9 @@ void run(Context& c, const LinearBackwardInput& a, cudaStream_t stream) {
             .epilogue = fused ? ProductEpilogue::gelu_slope : ProductEpilogue::none,
             .extra = fused ? a.pre.data : nullptr},
            workspace, stream);
-  if (a.pre && !fused) run(c, GeluBackward{.pre = a.pre, .dout = a.din, .din = a.din}, stream);
+  if (!a.pre || fused) return;
+  run(c, ActivateBackward{.pre = a.pre, .dout = a.din, .din = a.din, .activation = a.activation},
+      stream);
 }
 
 template <>
@@ -124,7 +132,7 @@ void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
   if (!a.dbias) return;
   // Uses our own kernel unless fusing was chosen: the library's sums overwrite, affect the choice
   // of the product's algorithm, and promise no order.
-  check(launch_column_sums(act_of(a.dout.dtype), a.dout.data, rows, n, partials,
+  check(launch_column_sums({act_of(a.dout.dtype), rows, n, n}, a.dout.data, partials,
                            static_cast<float*>(a.dbias.data), a.accumulate, stream),
         "summing a bias gradient");
 }
@@ -136,7 +144,7 @@ std::size_t linear_scratch_bytes(const Kernels::Extents& e) {
                                  : e.heads > 0   ? e.width / e.heads
                                                  : 0;
   const std::int64_t kv_heads = e.kv_heads > 0 ? e.kv_heads : e.heads;
-  // Widest results: queries, keys and values, or gates and ups of a SwiGLU.
+  // Widest results: queries, keys and values, or gates and ups of a gated unit.
   const std::int64_t widest =
       std::max({3 * e.width, (e.heads + 2 * kv_heads) * head_size, 2 * e.ffn});
   Scratch scratch;

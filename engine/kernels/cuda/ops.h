@@ -10,6 +10,10 @@ namespace ds::cuda {
 template <class Op>
 void run(Context& c, const Op& a, cudaStream_t stream);
 
+/// out = in * scale, rounded once.   Shapes: in, out (n) act.   Order: out may share in's memory.
+void run_scale(const Context& c, const ConstTensor& in, float scale, const Tensor& out,
+               cudaStream_t stream);
+
 /// Create the state that these families keep. Called once, after all of `c` before `workspace` is
 /// set. Errors: Error{config}: a library is missing.
 std::unique_ptr<Part> make_products(const Context& c);

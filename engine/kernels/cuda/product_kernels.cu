@@ -14,7 +14,7 @@ constexpr int kThreads = 256;
 /// One block: 32 lanes of W columns each, 8 rows at a time, over 256 rows.
 template <class T, int W>
 __global__ void column_partials(const T* in, std::int64_t rows, std::int64_t columns,
-                                float* partials) {
+                                std::int64_t row_length, float* partials) {
   __shared__ float sums[kRowLanes][kLanes * W];
   const std::int64_t column = (blockIdx.x * std::int64_t{kLanes} + threadIdx.x) * W;
   const std::int64_t first = blockIdx.y * std::int64_t{kRowsOfBlock};
@@ -24,10 +24,10 @@ __global__ void column_partials(const T* in, std::int64_t rows, std::int64_t col
 #pragma unroll 4
     for (std::int64_t r = first + threadIdx.y; r < end; r += kRowLanes) {
       if constexpr (W == 1) {
-        sum[0] += to_float(in[r * columns + column]);
+        sum[0] += to_float(in[r * row_length + column]);
       } else {
         float x[W];
-        load(in + r * columns + column, x);
+        load(in + r * row_length + column, x);
 #pragma unroll
         for (int i = 0; i < W; ++i) sum[i] += x[i];
       }
@@ -67,11 +67,13 @@ __global__ void column_totals(const float* partials, std::int64_t blocks, std::i
 }
 
 template <class T>
-__global__ void add_bias(T* out, const T* bias, std::int64_t elements, std::int64_t columns) {
+__global__ void add_bias(T* out, const T* bias, std::int64_t elements, std::int64_t columns,
+                         std::int64_t row_length) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
   for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < elements;
        i += step) {
-    out[i] = from_float<T>(to_float(out[i]) + to_float(bias[i % columns]));
+    T& to = out[i / columns * row_length + i % columns];
+    to = from_float<T>(to_float(to) + to_float(bias[i % columns]));
   }
 }
 
@@ -101,18 +103,21 @@ __global__ void plain_product(PlainProduct p, std::int64_t tiles_n) {
 }
 
 template <class T>
-cudaError_t launch_partials(const void* in, std::int64_t rows, std::int64_t columns,
-                            float* partials, cudaStream_t stream) {
-  const bool vectors = columns % kPackOf<T> == 0 && all_aligned(in);
+cudaError_t launch_partials(const ActMatrix& m, const void* in, float* partials,
+                            cudaStream_t stream) {
+  const bool vectors =
+      m.columns % kPackOf<T> == 0 && m.row_length % kPackOf<T> == 0 && all_aligned(in);
   const std::int64_t per_block = kLanes * (vectors ? kPackOf<T> : 1);
-  const LaunchShape shape{dim3(static_cast<unsigned>((columns + per_block - 1) / per_block),
-                               static_cast<unsigned>((rows + kRowsOfBlock - 1) / kRowsOfBlock)),
+  const LaunchShape shape{dim3(static_cast<unsigned>((m.columns + per_block - 1) / per_block),
+                               static_cast<unsigned>((m.rows + kRowsOfBlock - 1) / kRowsOfBlock)),
                           dim3(kLanes, kRowLanes), 0};
   const auto* typed = static_cast<const T*>(in);
   if (vectors) {
-    return launch(column_partials<T, kPackOf<T>>, shape, stream, typed, rows, columns, partials);
+    return launch(column_partials<T, kPackOf<T>>, shape, stream, typed, m.rows, m.columns,
+                  m.row_length, partials);
   }
-  return launch(column_partials<T, 1>, shape, stream, typed, rows, columns, partials);
+  return launch(column_partials<T, 1>, shape, stream, typed, m.rows, m.columns, m.row_length,
+                partials);
 }
 
 cudaError_t launch_totals(const float* partials, std::int64_t blocks, std::int64_t columns,
@@ -124,14 +129,13 @@ cudaError_t launch_totals(const float* partials, std::int64_t blocks, std::int64
 }
 
 template <class T>
-cudaError_t launch_bias(void* out, const void* bias, std::int64_t rows, std::int64_t columns,
-                        cudaStream_t stream) {
-  const std::int64_t elements = rows * columns, blocks = (elements + kThreads - 1) / kThreads;
+cudaError_t launch_bias(const ActMatrix& m, void* out, const void* bias, cudaStream_t stream) {
+  const std::int64_t elements = m.rows * m.columns, blocks = (elements + kThreads - 1) / kThreads;
   constexpr std::int64_t kMostBlocks = 1 << 16;
   return launch(
       add_bias<T>,
       {dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks)), dim3(kThreads), 0},
-      stream, static_cast<T*>(out), static_cast<const T*>(bias), elements, columns);
+      stream, static_cast<T*>(out), static_cast<const T*>(bias), elements, m.columns, m.row_length);
 }
 
 template <class T, class Out>
@@ -144,13 +148,13 @@ cudaError_t launch_plain(const PlainProduct& p, cudaStream_t stream) {
 
 }  // namespace
 
-cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::int64_t columns,
-                               float* partials, float* sums, bool accumulate, cudaStream_t stream) {
-  const cudaError_t first = with_act(act, [&](auto type) {
-    return launch_partials<typename decltype(type)::Element>(in, rows, columns, partials, stream);
+cudaError_t launch_column_sums(const ActMatrix& m, const void* in, float* partials, float* sums,
+                               bool accumulate, cudaStream_t stream) {
+  const cudaError_t first = with_act(m.act, [&](auto type) {
+    return launch_partials<typename decltype(type)::Element>(m, in, partials, stream);
   });
   if (first != cudaSuccess) return first;
-  return launch_totals(partials, (rows + kRowsOfBlock - 1) / kRowsOfBlock, columns, sums,
+  return launch_totals(partials, (m.rows + kRowsOfBlock - 1) / kRowsOfBlock, m.columns, sums,
                        accumulate, stream);
 }
 
@@ -159,10 +163,9 @@ cudaError_t launch_take_sums(const float* added, std::int64_t columns, float* su
   return launch_totals(added, 1, columns, sums, accumulate, stream);
 }
 
-cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,
-                            std::int64_t columns, cudaStream_t stream) {
-  return with_act(act, [&](auto type) {
-    return launch_bias<typename decltype(type)::Element>(out, bias, rows, columns, stream);
+cudaError_t launch_add_bias(const ActMatrix& m, void* out, const void* bias, cudaStream_t stream) {
+  return with_act(m.act, [&](auto type) {
+    return launch_bias<typename decltype(type)::Element>(m, out, bias, stream);
   });
 }
 

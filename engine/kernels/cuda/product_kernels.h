@@ -16,17 +16,22 @@ constexpr std::int64_t column_sum_partials(std::int64_t rows, std::int64_t colum
   return (rows + kRowsOfBlock - 1) / kRowsOfBlock * columns;
 }
 
-/// sums (+)= the sums over the rows of in (rows, columns), within blocks of rows, then over blocks.
-cudaError_t launch_column_sums(Act act, const void* in, std::int64_t rows, std::int64_t columns,
-                               float* partials, float* sums, bool accumulate, cudaStream_t stream);
+/// Elements of activations (rows, columns), `row_length` from one row to the next.
+struct ActMatrix {
+  Act act;
+  std::int64_t rows, columns, row_length;
+};
+
+/// sums (+)= the sums over the rows of `in`, within blocks of rows, then over blocks.
+cudaError_t launch_column_sums(const ActMatrix& m, const void* in, float* partials, float* sums,
+                               bool accumulate, cudaStream_t stream);
 
 /// sums (+)= added (columns), in f32.
 cudaError_t launch_take_sums(const float* added, std::int64_t columns, float* sums, bool accumulate,
                              cudaStream_t stream);
 
-/// out (rows, columns) += bias (columns).
-cudaError_t launch_add_bias(Act act, void* out, const void* bias, std::int64_t rows,
-                            std::int64_t columns, cudaStream_t stream);
+/// out += bias (columns).
+cudaError_t launch_add_bias(const ActMatrix& m, void* out, const void* bias, cudaStream_t stream);
 
 /// A product with any strides: element (i, j) of an operand is at i * row + j * column.
 struct PlainProduct {

@@ -164,18 +164,19 @@ void multiply(Context& c, const Product& product, std::byte* workspace, cudaStre
   plain.epilogue = ProductEpilogue::none;
   plain.extra = nullptr;
   const bool done = products.run(plain, workspace, stream);
-  DS_ASSERT(done && product.out_row_length == product.n);
+  DS_ASSERT(done);
   if (product.epilogue == ProductEpilogue::bias) {
-    check(launch_add_bias(act_of(product.out_type), product.out, product.extra, product.m,
-                          product.n, stream),
+    check(launch_add_bias({act_of(product.out_type), product.m, product.n, product.out_row_length},
+                          product.out, product.extra, stream),
           "adding a bias");
     return;
   }
+  DS_ASSERT(product.out_row_length == product.n);
   const Shape shape{product.m, product.n};
   run(c,
-      GeluBackward{.pre = {product.extra, product.out_type, shape},
-                   .dout = {product.out, product.out_type, shape},
-                   .din = {product.out, product.out_type, shape}},
+      ActivateBackward{.pre = {product.extra, product.out_type, shape},
+                       .dout = {product.out, product.out_type, shape},
+                       .din = {product.out, product.out_type, shape}},
       stream);
 }
 

@@ -1,4 +1,4 @@
-// Ops on each element: SwiGLU, dropout, sums, and their reverses.
+// Ops on each element: gated units, dropout, sums, and their reverses.
 #include "engine/program/gradients.h"
 #include "engine/program/ops/draw.h"
 #include "engine/program/ops/row.h"
@@ -6,28 +6,42 @@
 namespace ds {
 namespace {
 
-void check_swiglu(const Operands& o) {
+void check_glu(const Operands& o) {
   const Value &in = o.in(0), &out = o.out(0);
   DS_ASSERT(is(in, out.dtype, {rows(out), 2 * columns(out)}));
 }
 
-BoundOp bind_swiglu(const OpSite& at) { return call(at, SwiGlu{.in = at.in(0), .out = at.out(0)}); }
+BoundOp bind_glu(const OpSite& at) {
+  return call(at,
+              Glu{.in = at.in(0), .out = at.out(0), .activation = as<ops::Glu>(at.op).activation});
+}
 
-void reverse_swiglu(Reverse& reverse, const Op& op) {
+void reverse_glu(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], dout = reverse.gradient_of(op.out[0]);
   if (dout == kNoValue) return;
   const ValueId din = reverse.gradient_like(op, "in", in);
-  reverse.emit(op, "", ops::SwiGluBackward{}, {in, dout}, {din});
+  reverse.emit(op, "", ops::GluBackward{as<ops::Glu>(op).activation}, {in, dout}, {din});
   reverse.contribute(in, din);
 }
 
-void check_swiglu_backward(const Operands& o) {
+void check_glu_backward(const Operands& o) {
   const Value &in = o.in(0), &dout = o.in(1);
   DS_ASSERT(is(in, dout.dtype, {rows(dout), 2 * columns(dout)}) && same(in, o.out(0)));
 }
 
-BoundOp bind_swiglu_backward(const OpSite& at) {
-  return call(at, SwiGluBackward{.in = at.in(0), .dout = at.in(1), .din = at.out(0)});
+BoundOp bind_glu_backward(const OpSite& at) {
+  return call(at, GluBackward{.in = at.in(0),
+                              .dout = at.in(1),
+                              .din = at.out(0),
+                              .activation = as<ops::GluBackward>(at.op).activation});
+}
+
+/// SiLU, the first, is the default that is not printed.
+template <class Kind>
+std::string print_gate(const Op& op) {
+  const Activation activation = as<Kind>(op).activation;
+  if (activation == Kind{}.activation) return {};
+  return fmt::format(" {}", name_of(activation));
 }
 
 void check_dropout(const Operands& o) {
@@ -69,19 +83,21 @@ void reverse_add(Reverse& reverse, const Op& op) {
 
 }  // namespace
 
-constinit const OpRow ops::SwiGlu::row{.name = "swiglu",
-                                       .in = {"in"},
-                                       .out = {"out"},
-                                       .check = check_swiglu,
-                                       .bind = bind_swiglu,
-                                       .reverse = reverse_swiglu,
-                                       .again = {.cheap = all_results}};
+constinit const OpRow ops::Glu::row{.name = "glu",
+                                    .in = {"in"},
+                                    .out = {"out"},
+                                    .check = check_glu,
+                                    .bind = bind_glu,
+                                    .reverse = reverse_glu,
+                                    .again = {.cheap = all_results},
+                                    .print = print_gate<ops::Glu>};
 
-constinit const OpRow ops::SwiGluBackward::row{.name = "swiglu_backward",
-                                               .in = {"in", "dout"},
-                                               .out = {"din"},
-                                               .check = check_swiglu_backward,
-                                               .bind = bind_swiglu_backward};
+constinit const OpRow ops::GluBackward::row{.name = "glu_backward",
+                                            .in = {"in", "dout"},
+                                            .out = {"din"},
+                                            .check = check_glu_backward,
+                                            .bind = bind_glu_backward,
+                                            .print = print_gate<ops::GluBackward>};
 
 constinit const OpRow ops::Dropout::row{.name = "dropout",
                                         .in = {"in", "samples"},

@@ -1,4 +1,4 @@
-// Linear layers with their epilogues, GELU alone, and their reverses.
+// Linear layers with their epilogues, activations alone, and their reverses.
 #include "engine/program/gradients.h"
 #include "engine/program/ops/heads.h"
 #include "engine/program/ops/row.h"
@@ -8,8 +8,8 @@ namespace {
 
 using Epilogue = Linear::Epilogue;
 
-bool has_gelu(const Op& op) {
-  return is<ops::Linear>(op) && as<ops::Linear>(op).epilogue == Epilogue::gelu;
+bool has_activation(const Op& op) {
+  return is<ops::Linear>(op) && as<ops::Linear>(op).epilogue == Epilogue::activation;
 }
 
 void check_linear(const Operands& o) {
@@ -19,8 +19,8 @@ void check_linear(const Operands& o) {
   DS_ASSERT(columns(in) == rows(weight) && out.dtype == in.dtype);
   DS_ASSERT(!o.has_in(2) || is(o.in(2), in.dtype, {n}));
   DS_ASSERT(out.shape.elements() == rows(in) * n);
-  const bool is_gelu = attrs.epilogue == Epilogue::gelu;
-  DS_ASSERT(o.has_out(1) == is_gelu && (!is_gelu || same(o.out(1), out)));
+  const bool activates = attrs.epilogue == Epilogue::activation;
+  DS_ASSERT(o.has_out(1) == activates && (!activates || same(o.out(1), out)));
   if (attrs.epilogue == Epilogue::heads) {
     DS_ASSERT(HeadsShape(out, attrs.kv_heads).row() == n);
   } else {
@@ -36,25 +36,28 @@ BoundOp bind_linear(const OpSite& at) {
                          .out = at.out(0),
                          .pre = at.out(1),
                          .epilogue = attrs.epilogue,
+                         .activation = attrs.activation,
                          .kv_heads = attrs.kv_heads});
 }
 
-/// Returns the argument of the GELU whose result is `value` and is read only by this linear layer;
-/// else kNoValue. This layer's reverse then computes the argument's gradient directly.
-ValueId gelu_argument(const Reverse& reverse, ValueId value) {
+/// Returns the layer with the activation whose result is `value` and is read only by this linear
+/// layer; else null. This layer's reverse then computes the argument's gradient directly.
+const Op* activation_before(const Reverse& reverse, ValueId value) {
   const Op* const maker = reverse.maker(value);
-  if (maker == nullptr || !has_gelu(*maker) || maker->out[0] != value) return kNoValue;
-  return reverse.readers(value) == 1 ? maker->out[1] : kNoValue;
+  if (maker == nullptr || !has_activation(*maker) || maker->out[0] != value) return nullptr;
+  return reverse.readers(value) == 1 ? maker : nullptr;
 }
 
 /// Returns the gradient of the sum of a linear layer's product and bias.
 ValueId gradient_before_epilogue(Reverse& reverse, const Op& op) {
-  if (!has_gelu(op)) return reverse.gradient_of(op.out[0]);
+  if (!has_activation(op)) return reverse.gradient_of(op.out[0]);
   const ValueId pre = op.out[1], dout = reverse.gradient_of(op.out[0]);
   // The gradient was already created by the reverse op of a reader
   if (dout == kNoValue) return reverse.gradient_of(pre);
   const ValueId dpre = reverse.gradient_like(op, "pre", pre);
-  reverse.emit(op, ".gelu", ops::GeluBackward{}, {pre, dout}, {dpre});
+  const Activation activation = as<ops::Linear>(op).activation;
+  reverse.emit(op, fmt::format(".{}", name_of(activation)), ops::ActivateBackward{activation},
+               {pre, dout}, {dpre});
   return dpre;
 }
 
@@ -69,8 +72,12 @@ void reverse_linear(Reverse& reverse, const Op& op) {
   if (bias != kNoValue) dbias = reverse.parameter(bias);
   reverse.emit(op, ".weight", ops::LinearBackwardWeight{}, {in, dout}, {dweight.value, dbias.value},
                {dweight.adds, dbias.adds});
-  const ValueId din = reverse.gradient_like(op, "in", in), pre = gelu_argument(reverse, in);
-  reverse.emit(op, ".in", ops::LinearBackwardInput{}, {dout, weight, pre}, {din});
+  const Op* const before = activation_before(reverse, in);
+  const ValueId din = reverse.gradient_like(op, "in", in);
+  const ValueId pre = before == nullptr ? kNoValue : before->out[1];
+  ops::LinearBackwardInput attrs;
+  if (before != nullptr) attrs.activation = as<ops::Linear>(*before).activation;
+  reverse.emit(op, ".in", attrs, {dout, weight, pre}, {din});
   reverse.contribute(pre == kNoValue ? in : pre, din);
 }
 
@@ -81,18 +88,23 @@ double linear_flops(const Operands& o) {
 std::string print_linear(const Op& op) {
   const auto& attrs = as<ops::Linear>(op);
   std::string text;
-  if (attrs.epilogue == Epilogue::gelu) text = " gelu";
+  if (attrs.epilogue == Epilogue::activation) text = fmt::format(" {}", name_of(attrs.activation));
   if (attrs.epilogue == Epilogue::heads) text = " heads";
   if (attrs.kv_heads != 0) text += fmt::format(" kv={}", attrs.kv_heads);
   return text;
 }
 
-// The epilogue's result is cheap where GELU alone has its bits.
-std::uint32_t cheap_of_linear(const Op& op, bool fused) { return has_gelu(op) && !fused ? 1U : 0U; }
+/// Only GELU with tanh is ever computed inside the product.
+bool is_separate(const Op& op, bool fused) {
+  return has_activation(op) && !(fused && as<ops::Linear>(op).activation == Activation::gelu_tanh);
+}
 
-void shrink_to_gelu(Op& op, std::uint32_t kept, bool fused) {
-  if (!has_gelu(op) || fused || (kept & 2U) == 0) return;
-  op.attrs = ops::Gelu{};
+// The epilogue's result is cheap where the activation alone has its bits.
+std::uint32_t cheap_of_linear(const Op& op, bool fused) { return is_separate(op, fused) ? 1U : 0U; }
+
+void shrink_to_activation(Op& op, std::uint32_t kept, bool fused) {
+  if (!is_separate(op, fused) || (kept & 2U) == 0) return;
+  op.attrs = ops::Activate{as<ops::Linear>(op).activation};
   op.in = {op.out[1]};
   op.out.pop_back();
 }
@@ -105,8 +117,12 @@ void check_linear_backward_input(const Operands& o) {
 }
 
 BoundOp bind_linear_backward_input(const OpSite& at) {
-  return call(at, LinearBackwardInput{
-                      .dout = at.in(0), .weight = at.in(1), .pre = at.in(2), .din = at.out(0)});
+  return call(at,
+              LinearBackwardInput{.dout = at.in(0),
+                                  .weight = at.in(1),
+                                  .pre = at.in(2),
+                                  .din = at.out(0),
+                                  .activation = as<ops::LinearBackwardInput>(at.op).activation});
 }
 
 void check_linear_backward_weight(const Operands& o) {
@@ -130,16 +146,31 @@ double linear_backward_weight_flops(const Operands& o) {
   return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.out(0).shape.elements());
 }
 
-void check_gelu(const Operands& o) { DS_ASSERT(same(o.in(0), o.out(0))); }
+/// GELU with tanh, the first, is the default that is not printed.
+template <class Kind>
+std::string print_activation(const Op& op) {
+  const Activation activation = as<Kind>(op).activation;
+  if (activation == Kind{}.activation) return {};
+  return fmt::format(" {}", name_of(activation));
+}
 
-BoundOp bind_gelu(const OpSite& at) { return call(at, Gelu{.in = at.in(0), .out = at.out(0)}); }
+void check_activate(const Operands& o) { DS_ASSERT(same(o.in(0), o.out(0))); }
 
-void check_gelu_backward(const Operands& o) {
+BoundOp bind_activate(const OpSite& at) {
+  return call(
+      at, Activate{
+              .in = at.in(0), .out = at.out(0), .activation = as<ops::Activate>(at.op).activation});
+}
+
+void check_activate_backward(const Operands& o) {
   DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
 }
 
-BoundOp bind_gelu_backward(const OpSite& at) {
-  return call(at, GeluBackward{.pre = at.in(0), .dout = at.in(1), .din = at.out(0)});
+BoundOp bind_activate_backward(const OpSite& at) {
+  return call(at, ActivateBackward{.pre = at.in(0),
+                                   .dout = at.in(1),
+                                   .din = at.out(0),
+                                   .activation = as<ops::ActivateBackward>(at.op).activation});
 }
 
 }  // namespace
@@ -151,18 +182,20 @@ constinit const OpRow ops::Linear::row{
     .check = check_linear,
     .bind = bind_linear,
     .reverse = reverse_linear,
-    .again = {.cheap = cheap_of_linear, .shrink = shrink_to_gelu},
+    .again = {.cheap = cheap_of_linear, .shrink = shrink_to_activation},
     .flops = linear_flops,
     .uses_scratch = true,
     .print = print_linear};
 
-constinit const OpRow ops::LinearBackwardInput::row{.name = "linear_backward_input",
-                                                    .in = {"dout", "weight", "pre?"},
-                                                    .out = {"din"},
-                                                    .check = check_linear_backward_input,
-                                                    .bind = bind_linear_backward_input,
-                                                    .flops = linear_flops,
-                                                    .uses_scratch = true};
+constinit const OpRow ops::LinearBackwardInput::row{
+    .name = "linear_backward_input",
+    .in = {"dout", "weight", "pre?"},
+    .out = {"din"},
+    .check = check_linear_backward_input,
+    .bind = bind_linear_backward_input,
+    .flops = linear_flops,
+    .uses_scratch = true,
+    .print = print_activation<ops::LinearBackwardInput>};
 
 constinit const OpRow ops::LinearBackwardWeight::row{.name = "linear_backward_weight",
                                                      .in = {"in", "dout"},
@@ -172,13 +205,18 @@ constinit const OpRow ops::LinearBackwardWeight::row{.name = "linear_backward_we
                                                      .flops = linear_backward_weight_flops,
                                                      .uses_scratch = true};
 
-constinit const OpRow ops::Gelu::row{
-    .name = "gelu", .in = {"pre"}, .out = {"out"}, .check = check_gelu, .bind = bind_gelu};
+constinit const OpRow ops::Activate::row{.name = "activate",
+                                         .in = {"pre"},
+                                         .out = {"out"},
+                                         .check = check_activate,
+                                         .bind = bind_activate,
+                                         .print = print_activation<ops::Activate>};
 
-constinit const OpRow ops::GeluBackward::row{.name = "gelu_backward",
-                                             .in = {"pre", "dout"},
-                                             .out = {"din"},
-                                             .check = check_gelu_backward,
-                                             .bind = bind_gelu_backward};
+constinit const OpRow ops::ActivateBackward::row{.name = "activate_backward",
+                                                 .in = {"pre", "dout"},
+                                                 .out = {"din"},
+                                                 .check = check_activate_backward,
+                                                 .bind = bind_activate_backward,
+                                                 .print = print_activation<ops::ActivateBackward>};
 
 }  // namespace ds

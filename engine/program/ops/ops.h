@@ -82,23 +82,27 @@ struct RmsNormBackward {
 struct Linear {
   static const OpRow row;
   ds::Linear::Epilogue epilogue = ds::Linear::Epilogue::none;
-  std::int64_t kv_heads = 0;  // of the epilogue "heads"; 0: as many as heads
+  Activation activation = Activation::gelu_tanh;  // of the epilogue "activation"
+  std::int64_t kv_heads = 0;                      // of the epilogue "heads"; 0: as many as heads
 };
 /// dout, weight, pre? -> din
 struct LinearBackwardInput {
   static const OpRow row;
+  Activation activation = Activation::gelu_tanh;  // with pre
 };
 /// in, dout -> dweight+, dbias?+
 struct LinearBackwardWeight {
   static const OpRow row;
 };
 /// pre -> out
-struct Gelu {
+struct Activate {
   static const OpRow row;
+  Activation activation = Activation::gelu_tanh;
 };
 /// pre, dout -> din
-struct GeluBackward {
+struct ActivateBackward {
   static const OpRow row;
+  Activation activation = Activation::gelu_tanh;
 };
 
 // attention.cpp
@@ -147,12 +151,14 @@ struct RelativeBiasBackward {
 
 // elements.cpp
 /// in -> out
-struct SwiGlu {
+struct Glu {
   static const OpRow row;
+  Activation activation = Activation::silu;
 };
 /// in, dout -> din
-struct SwiGluBackward {
+struct GluBackward {
   static const OpRow row;
+  Activation activation = Activation::silu;
 };
 /// in, samples -> out
 struct Dropout {
@@ -165,15 +171,19 @@ struct Add {
 };
 
 // loss.cpp
-/// in, weight, targets -> loss, count
+/// in, weight, targets, bias?? -> loss, count
 struct HeadLoss {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
+  float scale = 1;      // of in
+  bool sparse = false;  // few rows count: ds::HeadLoss
 };
-/// in, weight, targets -> loss, count, din, dweight+
+/// in, weight, targets, bias?? -> loss, count, din, dweight+, dbias??+
 struct HeadLossBackward {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
+  float scale = 1;
+  bool sparse = false;
 };
 
 // moves.cpp
@@ -226,10 +236,10 @@ struct Update {
 using OpAttrs =
     std::variant<ops::Embed, ops::EmbedBackward, ops::LayerNorm, ops::LayerNormBackward,
                  ops::RmsNorm, ops::RmsNormBackward, ops::Linear, ops::LinearBackwardInput,
-                 ops::LinearBackwardWeight, ops::Gelu, ops::GeluBackward, ops::Rotary,
+                 ops::LinearBackwardWeight, ops::Activate, ops::ActivateBackward, ops::Rotary,
                  ops::Attention, ops::AttentionBackward, ops::KeyRanges, ops::RelativeBias,
-                 ops::RelativeBiasBackward, ops::SwiGlu, ops::SwiGluBackward, ops::Dropout,
-                 ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather,
-                 ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
+                 ops::RelativeBiasBackward, ops::Glu, ops::GluBackward, ops::Dropout, ops::Add,
+                 ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather, ops::Copy,
+                 ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
 
 }  // namespace ds

@@ -211,7 +211,7 @@ TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens f
   }
 }
 
-TEST_CASE("GELU, SwiGLU, sums and their gradients; in place too") {
+TEST_CASE("activations, gated units, sums and their gradients; in place too") {
   for (const DType act : kActTypes) {
     for (const Grid& g : {Grid{3, 16}, Grid{7, 33}, Grid{40, 520}, Grid{70, 8}}) {
       CAPTURE(g.width);
@@ -219,33 +219,43 @@ TEST_CASE("GELU, SwiGLU, sums and their gradients; in place too") {
       Buffer a = random_buffer(act, {n}, 1, 6), b = random_buffer(act, {n}, 2);
       const Kernels::Extents extents = extents_of(g, act);
       const auto one = [&] { return buffers(random_buffer(act, {n}, 3, 6)); };
-      compare(extents, act, one,
-              [&](std::vector<Buffer>& r) { return Gelu{.in = a.view(), .out = r[0].tensor()}; });
-      compare(extents, act, one, [&](std::vector<Buffer>& r) {
-        return Gelu{.in = r[0].view(), .out = r[0].tensor()};
-      });
-      compare(extents, act, one, [&](std::vector<Buffer>& r) {
-        return GeluBackward{.pre = a.view(), .dout = r[0].view(), .din = r[0].tensor()};
-      });
+      for (const Activation activation : reference::kPlainActivations) {
+        CAPTURE(name_of(activation));
+        compare(extents, act, one, [&](std::vector<Buffer>& r) {
+          return Activate{.in = a.view(), .out = r[0].tensor(), .activation = activation};
+        });
+        compare(extents, act, one, [&](std::vector<Buffer>& r) {
+          return Activate{.in = r[0].view(), .out = r[0].tensor(), .activation = activation};
+        });
+        compare(extents, act, one, [&](std::vector<Buffer>& r) {
+          return ActivateBackward{
+              .pre = a.view(), .dout = r[0].view(), .din = r[0].tensor(), .activation = activation};
+        });
+      }
       compare(extents, act, one, [&](std::vector<Buffer>& r) {
         return Add{.a = r[0].view(), .b = b.view(), .out = r[0].tensor()};
       });
       Buffer gated = random_buffer(act, {g.rows, 2 * g.width}, 5, 4);
       Buffer dout = random_buffer(act, {g.rows, g.width}, 6);
-      compare(
-          extents, act,
-          [&] {
-            return buffers(Buffer(act, {g.rows, g.width}));
-          },
-          [&](std::vector<Buffer>& r) { return SwiGlu{.in = gated.view(), .out = r[0].tensor()}; });
-      compare(
-          extents, act,
-          [&] {
-            return buffers(random_buffer(act, {g.rows, 2 * g.width}, 7, 4));
-          },
-          [&](std::vector<Buffer>& r) {
-            return SwiGluBackward{.in = r[0].view(), .dout = dout.view(), .din = r[0].tensor()};
-          });
+      for (const Activation gate : reference::kGates) {
+        compare(
+            extents, act,
+            [&] {
+              return buffers(Buffer(act, {g.rows, g.width}));
+            },
+            [&](std::vector<Buffer>& r) {
+              return Glu{.in = gated.view(), .out = r[0].tensor(), .activation = gate};
+            });
+        compare(
+            extents, act,
+            [&] {
+              return buffers(random_buffer(act, {g.rows, 2 * g.width}, 7, 4));
+            },
+            [&](std::vector<Buffer>& r) {
+              return GluBackward{
+                  .in = r[0].view(), .dout = dout.view(), .din = r[0].tensor(), .activation = gate};
+            });
+      }
     }
   }
 }

@@ -39,7 +39,7 @@ struct Forward {
               .weight = weight.view(),
               .out = out.tensor(),
               .pre = pre.tensor(),
-              .epilogue = Linear::Epilogue::gelu};
+              .epilogue = Linear::Epilogue::activation};
     if (with_bias) op.bias = bias.view();
     bench.run(op);
     want = with_bias ? reference::linear(in.values(), weight.values(), bias.values(), u(s.k))

@@ -15,6 +15,9 @@ Kernels::Extents extents_of(const Sizes& s, DType act) {
           .width = s.width,
           .vocab = s.vocab,
           .chunk_rows = s.chunk,
+          .head_bias = true,
+          .head_scaled = true,
+          .head_sparse = true,
           .act = act};
 }
 
@@ -24,9 +27,19 @@ struct HeadRun {
         weight(random_buffer(act, {s.vocab, s.width}, 2)),
         din(act, {s.rows, s.width}),
         dweight(DType::f32, {s.vocab, s.width}),
+        bias(random_buffer(act, {s.vocab}, 3)),
+        dbias(DType::f32, {s.vocab}),
         targets(std::move(wanted)),
         sizes(s) {}
 
+  /// A head with a bias and a scale of its input.
+  HeadLossBackward full_op() {
+    HeadLossBackward made = op();
+    made.forward.bias = bias.view();
+    made.forward.scale = 0.375F;
+    made.dbias = dbias.tensor();
+    return made;
+  }
   HeadLossBackward op() {
     return {.forward = {.in = in.view(),
                         .weight = weight.view(),
@@ -39,17 +52,19 @@ struct HeadRun {
             .dweight = dweight.tensor(),
             .loss_scale = 3};
   }
-  void check_against_reference(DType act) {
+  void check_against_reference(DType act, bool full = false) {
     const reference::HeadResult want = reference::head_loss(
         in.values(), weight.values(), targets, static_cast<std::size_t>(sizes.width),
-        static_cast<std::size_t>(sizes.valid), 3);
+        static_cast<std::size_t>(sizes.valid), 3, full ? bias.values() : Values{},
+        full ? 0.375 : 1.0);
     CHECK(count == want.count);
     CHECK(std::abs(loss - want.loss) <= tolerance(act) * std::abs(want.loss));
     check_close("din", din, want.din, act);
     check_close("dweight", dweight, want.dweight, act);
+    if (full) check_close("dbias", dbias, want.dbias, act);
   }
 
-  Buffer in, weight, din, dweight;
+  Buffer in, weight, din, dweight, bias, dbias;
   std::vector<std::int32_t> targets;
   Sizes sizes;
   double loss = -1;
@@ -82,6 +97,75 @@ TEST_CASE(
                                  std::string(reinterpret_cast<const char*>(&run.loss), 8);
         if (first.empty()) first = bits;
         CHECK((bits == first));
+      }
+    }
+  }
+}
+
+TEST_CASE("head: with a bias and a scale; with and without the library's epilogue") {
+  for (const Sizes& s : {Sizes{37, 16, 3008, 2991, 16}, {5, 8, 9, 9, 5}, {600, 8, 72, 41, 300}}) {
+    CAPTURE(s.vocab);
+    for (const char* const name : {"", "none"}) {
+      const Behaviour behaviour(name);
+      for (const DType act : kActTypes) {
+        ProductsBench bench(extents_of(s, act));
+        HeadRun run(s, act, 1, some_targets(s));
+        bench.run(run.full_op());
+        run.check_against_reference(act, true);
+        Buffer logits(DType::f32, {s.rows, s.vocab});
+        bench.run(Logits{.in = run.in.view(),
+                         .weight = run.weight.view(),
+                         .bias = run.bias.view(),
+                         .out = logits.tensor(),
+                         .scale = 0.375F});
+        Bench cpu({.threads = 2}, extents_of(s, act));
+        Buffer want(DType::f32, {s.rows, s.vocab});
+        cpu.run(Logits{.in = run.in.view(),
+                       .weight = run.weight.view(),
+                       .bias = run.bias.view(),
+                       .out = want.tensor(),
+                       .scale = 0.375F});
+        check_close("logits", logits, want.values(), DType::f32);
+      }
+    }
+  }
+}
+
+TEST_CASE("head: sparse, with products of the rows that count alone") {
+  for (const Sizes& s : {Sizes{37, 16, 3008, 2991, 16},
+                         {5, 8, 9, 9, 5},
+                         {600, 8, 72, 41, 300},
+                         {1100, 8, 70, 64, 1100}}) {
+    for (const std::int64_t each : {1, 2, 7, 2000}) {
+      CAPTURE(s.rows);
+      CAPTURE(each);
+      std::vector<std::int32_t> targets;
+      for (std::int64_t i = 0; i < s.rows; ++i) {
+        targets.push_back(i % each == each - 1 ? static_cast<std::int32_t>(i * 131 % s.valid)
+                                               : -100);
+      }
+      for (const DType act : kActTypes) {
+        ProductsBench bench(extents_of(s, act));
+        HeadRun run(s, act, 1, targets);
+        HeadLossBackward op = run.full_op();
+        op.forward.sparse = true;
+        bench.run(op);
+        run.check_against_reference(act, true);
+        const double loss = run.loss;
+        bench.run(op.forward);
+        CHECK(run.loss == loss);
+        // In place, and without a scale.
+        HeadRun plain(s, act, 1, targets);
+        HeadLossBackward other = plain.op();
+        other.forward.sparse = true;
+        other.din = plain.in.tensor();
+        Buffer in = Buffer::of(act, {s.rows, s.width}, plain.in.values());
+        bench.run(other);
+        const reference::HeadResult want = reference::head_loss(
+            in.values(), plain.weight.values(), targets, static_cast<std::size_t>(s.width),
+            static_cast<std::size_t>(s.valid), 3);
+        check_close("din in place", plain.in, want.din, act);
+        check_close("dweight", plain.dweight, want.dweight, act);
       }
     }
   }

@@ -80,7 +80,7 @@ std::string bits_of(ProductsBench& bench, const Sizes& s, DType act) {
   Tensors t(s, act);
   Linear gelu = t.forward();
   gelu.pre = t.pre.tensor();
-  gelu.epilogue = Linear::Epilogue::gelu;
+  gelu.epilogue = Linear::Epilogue::activation;
   bench.run(gelu);
   bench.run(t.input_gradient());
   bench.run(t.weight_gradient());

@@ -300,7 +300,7 @@ def test_from(work):
     train(f"{work}/nowhere", "other").expect(65, "nowhere/config.json: cannot be read")
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write('{"model_type": "gemma2"}')
-    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral and qwen2')
+    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral, qwen2, bert and roberta')
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write("[1, 2")
     train(f"{work}/hf_llama", "other").expect(65, "not a JSON object")
@@ -355,6 +355,66 @@ def test_saved_by_transformers(work):
         assert torch.equal(again.eval()(ids).logits, theirs(ids).logits), "the folder that went back computes otherwise"
 
 
+def write_samples(path, fields):
+    """Writes the safetensors file of data.format = "samples": {name: rows of whole numbers}."""
+    header, data = {}, b""
+    for name, rows in fields.items():
+        part = b"".join(struct.pack(f"<{len(row)}i", *row) for row in rows)
+        header[name] = dict(dtype="I32", shape=[len(rows), len(rows[0])], data_offsets=[len(data), len(data) + len(part)])
+        data += part
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def test_masked_lm_saved_by_transformers(work):
+    """Folders of BERT and RoBERTa: the loss of masked tokens beside padding, and folders that go back unchanged."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        print(f"not checked: no BERT saved by transformers: {error}")
+        return
+    length = 13
+    tokens = [5 + i * i * 7 % 290 for i in range(length)] + [1] * (SEQ - length)
+    targets = [(token + 3) % 300 if i % 3 == 1 and i < length else -100 for i, token in enumerate(tokens)]
+    types = [i // 4 % 2 for i in range(SEQ)]
+    fields = dict(tokens=tokens, targets=targets, token_types=types, documents=[0] * length + [-1] * (SEQ - length))
+    plain = FROM_TOML.replace("virtual_ranks = 2", "virtual_ranks = 1").replace(
+        'train = "text"', 'train = "samples"\nformat = "samples"')
+    with open(f"{work}/from.toml", "w") as file:
+        file.write(plain)
+    write_samples(f"{work}/samples", {name: [row] * 4 for name, row in fields.items()})
+    sizes = dict(vocab_size=300, hidden_size=WIDTH, intermediate_size=88, num_hidden_layers=LAYERS, num_attention_heads=4,
+                 max_position_embeddings=64)
+    for name, kind, more in (("Bert", "MaskedLM", dict(type_vocab_size=3)), ("Bert", "MaskedLM", dict(hidden_act="relu")),
+                             ("Bert", "PreTraining", dict(hidden_act="gelu_new")),
+                             ("Roberta", "MaskedLM", dict(layer_norm_eps=1e-5))):
+        torch.manual_seed(1)
+        theirs = getattr(transformers, f"{name}For{kind}")(
+            getattr(transformers, name + "Config")(**{**sizes, **more})).eval()
+        with torch.no_grad():
+            for parameter in theirs.parameters():  # biases and norms too: a wrong layout must show
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+        folder = f"{work}/{name}_{len(os.listdir(work))}"
+        theirs.save_pretrained(folder)
+        ids, kinds = (torch.tensor([row[:length]]) for row in (tokens, types))
+        out = theirs(ids, token_type_ids=kinds)
+        logits = (out.prediction_logits if kind == "PreTraining" else out.logits).double()
+        loss = torch.nn.functional.cross_entropy(logits[0], torch.tensor(targets[:length])).item()
+        Run("-n", 1, f"{work}/from.toml", f"model.from={folder}", f"log.dir={folder}_run",
+            f"checkpoint.dir={folder}_steps").expect(0)
+        with open(f"{folder}_run/metrics.jsonl") as file:
+            ours = json.loads(file.readline())["loss"]
+        print(f"{name}For{kind} {more}: loss {ours:.6f}: off by {abs(ours / loss - 1):.1e}")
+        assert abs(ours / loss - 1) < 1e-4, (ours, loss)
+        Run("export", f"{folder}_steps", f"{folder}_again").expect(0)
+        again, info = transformers.AutoModelForMaskedLM.from_pretrained(f"{folder}_again", output_loading_info=True)
+        assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+        assert type(again).__name__ == f"{name}ForMaskedLM"
+        assert torch.equal(again.eval()(ids, token_type_ids=kinds).logits.double(), logits), "computes otherwise"
+
+
 def test_transformers(work):
     """Hugging Face's own code finds no missing and no unexpected weight, and computes the loss with which
     training from the same folder begins."""
@@ -392,7 +452,7 @@ def test_transformers(work):
 
 def main():
     for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_import,
-                 test_from, test_saved_by_transformers, test_transformers):
+                 test_from, test_saved_by_transformers, test_masked_lm_saved_by_transformers, test_transformers):
         with tempfile.TemporaryDirectory() as work:
             test(work)
         print(f"{test.__name__}: ok", flush=True)

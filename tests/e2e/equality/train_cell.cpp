@@ -190,25 +190,37 @@ class Rank {
 
 namespace {
 
-/// Rows of several documents, some with padding at the end.
-void write_packed(const std::string& path) {
+/// Rows of several documents, some with padding at the end. masked: with token types, and with
+/// about one token in seven as a target; one micro-batch in some steps has none.
+void write_packed(const std::string& path, bool masked) {
   constexpr std::int64_t kRows = 100, kLength = 16;
   SampleField tokens{"tokens", "U16", kLength, {}}, documents{"documents", "I32", kLength, {}};
+  SampleField targets{"targets", "I32", kLength, {}}, types{"token_types", "U8", kLength, {}};
   for (std::int64_t row = 0; row < kRows; ++row) {
     const std::int64_t length = 3 + row % 7, padding = row % 3 == 0 ? 1 + row % 5 : 0;
     for (std::int64_t i = 0; i < kLength; ++i) {
       tokens.numbers.push_back((i % length * (1 + row % 2) + i / length * 5) % 200);
-      documents.numbers.push_back(i + padding >= kLength ? -1 : i / length);
+      const bool pads = i + padding >= kLength;
+      documents.numbers.push_back(pads ? -1 : i / length);
+      types.numbers.push_back(i / 5 % (row % 2 + 1));
+      const bool counts = row % 4 != 0 && (i * 5 + row) % 7 == 3;
+      targets.numbers.push_back(counts && !pads ? tokens.numbers.back() : -100);
     }
   }
-  std::ofstream(path, std::ios::binary) << sample_file({tokens, documents});
+  std::ofstream file(path, std::ios::binary);
+  if (masked) {
+    file << sample_file({tokens, targets, types, documents});
+  } else {
+    file << sample_file({tokens, documents});
+  }
 }
 
 }  // namespace
 
 void write_job(const std::string& folder) {
   std::ofstream(folder + "/train.toml") << kJob;
-  write_packed(folder + "/packed");
+  write_packed(folder + "/packed", false);
+  write_packed(folder + "/masked", true);
   std::ofstream text(folder + "/text");
   std::uint32_t state = 1;
   for (int i = 0; i < 20000;

@@ -51,10 +51,31 @@ TEST_CASE("errors about type or range say what is expected and what was given") 
 
 TEST_CASE("reserved keys and values are refused, never ignored") {
   for (const char* assignment :
-       {"train.epochs=2", "model.rope_scaling=yarn", "precision.grad_accum=bf16", "model.arch=bert",
+       {"train.epochs=2", "model.rope_scaling=yarn", "precision.grad_accum=bf16", "model.arch=t5",
         "data.tokenizer=gpt2.json", "deepspeed=x.json"}) {
     CHECK(has(error_with({assignment}), "is not implemented yet"));
   }
+}
+
+TEST_CASE("BERT: keys of others and its keys for others; no text and no continued text") {
+  for (const char* assignment :
+       {"model.activation=relu", "model.type_vocab=2", "model.first_position=1"}) {
+    CHECK(has(error_with({assignment}), " does not apply to arch = \"gpt2\""));
+    CHECK(has(error_with({"model.preset=llama-tiny", assignment}),
+              " does not apply to arch = \"llama\""));
+  }
+  const std::string bert =
+      "[model]\narch = \"bert\"\nlayers = 2\nhidden = 64\nheads = 2\nvocab = 300\n[data]\n"
+      "train = \"a\"\nformat = \"samples\"\nseq_len = 32\n[batch]\nmicro = 2\n[train]\n"
+      "steps = 10\n";
+  CHECK(error_of(bert) == "no error");
+  CHECK(has(error_of(bert, {"model.rope_theta=5e5"}),
+            "model.rope_theta does not apply to arch = \"bert\": its positions are learned"));
+  CHECK(has(error_of(bert, {"model.kv_heads=1"}), "model.kv_heads does not apply"));
+  CHECK(has(error_of(bert, {"model.tied=false"}), "model.tied does not apply"));
+  CHECK(has(error_of(bert, {"data.format=text"}), "predicts masked tokens"));
+  CHECK(has(error_of(bert, {"sample.tokens=5", "sample.prompt=1 2"}),
+            "does not continue a text"));
 }
 
 TEST_CASE("keys of another architecture, and heads that do not fit, are refused") {

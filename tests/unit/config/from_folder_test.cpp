@@ -67,6 +67,22 @@ TEST_CASE("all that a folder says wrongly or otherwise is listed, in its own wor
   CHECK(has(error, "rms_norm_eps: 0, model.norm_eps must be a number, 1e-12 to 1"));
 }
 
+TEST_CASE("a folder of RoBERTa sets types, activation, and the first position from the padding") {
+  const Folder folder(R"({"model_type": "roberta", "vocab_size": 300, "hidden_size": 64,
+      "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
+      "hidden_act": "gelu_new", "layer_norm_eps": 1e-5, "type_vocab_size": 1, "pad_token_id": 3,
+      "max_position_embeddings": 40})");
+  const ds::ModelConfig model = config_of(kSizeless, folder.with({"data.format=samples"})).model;
+  CHECK(model.arch == "roberta");
+  CHECK(model.activation == ds::FeedForward::gelu_tanh);
+  CHECK(model.type_vocab == 1);
+  CHECK(model.first_position == 4);
+  CHECK(model.norm_eps == 1e-5);
+  CHECK(model.tokens == 300);
+  CHECK(has(error_of(kSizeless, folder.with({"data.format=samples", "data.seq_len=37"})),
+            "max_position_embeddings: 40; data.seq_len = 37 needs 41"));
+}
+
 TEST_CASE("a large base of the rotary angles, as models for a million positions have it") {
   const Folder folder(std::string(kLlama) + R"(, "rope_theta": 3580165449.0})");
   CHECK(config_of(kSizeless, folder.with({})).model.rope_theta == 3580165449.0);

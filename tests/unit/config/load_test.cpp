@@ -16,6 +16,25 @@ TEST_CASE("a small file gives a complete config") {
   CHECK(config.precision.dtype == ds::Precision::fp32);
 }
 
+TEST_CASE("BERT and RoBERTa: defaults of types, positions and norms, and presets") {
+  const std::string sizes =
+      "layers = 2\nhidden = 64\nheads = 2\nvocab = 300\n[data]\ntrain = \"a\"\n"
+      "format = \"samples\"\nseq_len = 32\n[batch]\nmicro = 2\n[train]\nsteps = 10\n";
+  const ds::ModelConfig bert = config_of("[model]\narch = \"bert\"\n" + sizes).model;
+  CHECK((bert.type_vocab == 2 && bert.first_position == 0 && bert.norm_eps == 1e-12));
+  CHECK((bert.ffn == 256 && bert.tied && bert.tokens == 300 && bert.vocab == 320));
+  CHECK(bert.activation == ds::FeedForward::gelu);
+  const ds::ModelConfig roberta = config_of("[model]\narch = \"roberta\"\n" + sizes).model;
+  CHECK((roberta.type_vocab == 1 && roberta.first_position == 2 && roberta.norm_eps == 1e-5));
+  const std::string preset =
+      "[model]\npreset = \"hello-deepspeed\"\n" + sizes.substr(sizes.find("[data]"));
+  const ds::ModelConfig hello = config_of(preset, {"model.first_position=3"}).model;
+  CHECK((hello.layers == 6 && hello.hidden == 256 && hello.heads == 8 && hello.ffn == 512));
+  CHECK((hello.tokens == 50265 && hello.type_vocab == 1 && hello.norm_eps == 1e-5));
+  CHECK(hello.first_position == 3);
+  CHECK(config_of(preset, {"model.preset=bert-base-cased"}).model.norm_eps == 1e-12);
+}
+
 TEST_CASE("presets give sizes; given keys override them; the vocabulary is padded to 64") {
   const ds::ModelConfig gpt2 = config_of(kSmallest, {"model.preset=gpt2-124m"}).model;
   CHECK(gpt2.hidden == 768);

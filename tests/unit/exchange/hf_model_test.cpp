@@ -53,8 +53,12 @@ TEST_CASE("the folder's tensors cover each of a model's tensors once") {
                                    {"llama", false},
                                    {"llama", true},
                                    {"mistral", false},
-                                   {"qwen2", true}}) {
+                                   {"qwen2", true},
+                                   {"bert", true},
+                                   {"roberta", true}}) {
     ds::ModelConfig config = config_of(arch, tied);
+    if (config.arch == "bert" || config.arch == "roberta") config.type_vocab = 2;
+    if (config.arch == "roberta") config.first_position = 2;
     if (config.arch == "mistral" || config.arch == "qwen2") config.head_size = 20;
     CAPTURE(config.arch);
     auto elements = covered(ds::hf_tensors(config, config.vocab, 16));
@@ -81,6 +85,65 @@ TEST_CASE("columns of a fused tensor are divided among the folder's; padding is 
   CHECK(v.shape == std::vector<std::int64_t>{16, 48});
   CHECK(by_name.at("lm_head.weight").shape == std::vector<std::int64_t>{256, 48});
   CHECK(by_name.at("lm_head.weight").our_shape() == std::vector<std::int64_t>{320, 48});
+}
+
+TEST_CASE("BERT: names of the encoder and of the head; parts that a masked LM does not use") {
+  ds::ModelConfig bert = config_of("bert", true);
+  bert.type_vocab = 2;
+  std::map<std::string, ds::HfTensor> by_name;
+  for (ds::HfTensor& tensor : ds::hf_tensors(bert, 256, 16)) by_name[tensor.name] = tensor;
+  const ds::HfTensor& key = by_name.at("bert.encoder.layer.1.attention.self.key.weight");
+  CHECK(key.ours == "encoder.layer.1.attention.self.qkv.weight");
+  CHECK((key.first_column == 48 && key.columns == 48 && key.our_columns == 144 && key.transposed));
+  CHECK(by_name.at("cls.predictions.bias").shape == std::vector<std::int64_t>{256});
+  CHECK(by_name.at("cls.predictions.bias").our_shape() == std::vector<std::int64_t>{320});
+  CHECK(by_name.contains("cls.predictions.transform.LayerNorm.bias"));
+  for (const char* const name :
+       {"bert.pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight",
+        "bert.embeddings.position_ids", "cls.predictions.decoder.weight",
+        "cls.predictions.decoder.bias"}) {
+    CAPTURE(name);
+    CHECK(!by_name.contains(name));
+    CHECK(ds::is_no_weight(name, bert));
+  }
+  CHECK(!ds::is_no_weight("cls.predictions.transform.dense.weight", bert));
+
+  ds::ModelConfig roberta = config_of("roberta", true);
+  roberta.type_vocab = 1;
+  roberta.first_position = 2;
+  by_name.clear();
+  for (ds::HfTensor& tensor : ds::hf_tensors(roberta, 256, 16)) by_name[tensor.name] = tensor;
+  CHECK(by_name.at("roberta.embeddings.position_embeddings.weight").shape ==
+        std::vector<std::int64_t>{18, 48});
+  CHECK(by_name.contains("lm_head.layer_norm.weight"));
+  CHECK(by_name.contains("lm_head.bias"));
+  CHECK(ds::is_no_weight("lm_head.decoder.bias", roberta));
+}
+
+TEST_CASE("a config of BERT and RoBERTa matches its model; what is not built is refused") {
+  for (const char* const arch : {"bert", "roberta"}) {
+    ds::ModelConfig config = config_of(arch, true);
+    config.type_vocab = 3;
+    config.first_position = config.arch == "bert" ? 0 : 2;
+    config.activation = ds::FeedForward::gelu_tanh;
+    const std::string text = ds::hf_config_json(config, 256, 16, ds::DType::bf16);
+    CHECK(ds::hf_config_mismatches(text, config, 16).empty());
+    auto json = nlohmann::json::parse(text);
+    json["hidden_act"] = "silu";
+    json["type_vocab_size"] = 2;
+    json["position_embedding_type"] = "relative_key";
+    json["is_decoder"] = true;
+    const auto lines = ds::hf_config_mismatches(json.dump(), config, 16);
+    REQUIRE(lines.size() == 4);
+    CHECK(lines[0] == "type_vocab_size: 2, model.type_vocab = 3");
+    CHECK(lines[1] == "hidden_act: \"silu\"; only gelu, gelu_new and relu are supported");
+    CHECK(lines[2] ==
+          "position_embedding_type: \"relative_key\"; only absolute is supported");
+    CHECK(lines[3] == "is_decoder: true; only encoders are supported");
+    const auto few = ds::hf_config_mismatches(text, config, 17);
+    REQUIRE(few.size() == 1);
+    CHECK(few[0].find("; data.seq_len = 17 needs ") != std::string::npos);
+  }
 }
 
 TEST_CASE("a written config matches its model, and each differing value is named") {

@@ -30,6 +30,33 @@ TEST_CASE("GPT-2 small has 124 M parameters, the 10 M preset 10.8 M") {
   CHECK(ds::total_parameters(small, 256) == doctest::Approx(10.84e6).epsilon(0.01));
 }
 
+// Counted by transformers 5.23 of BertForMaskedLM and RobertaForMaskedLM on its meta device.
+TEST_CASE("the presets of BERT and RoBERTa have transformers' numbers of parameters") {
+  struct Row {
+    std::string preset;
+    double parameters;
+  };
+  for (const Row& row : {Row{"bert-base-uncased", 109'514'298}, Row{"bert-base-cased", 108'340'804},
+                         Row{"bert-large-uncased", 335'174'458},
+                         Row{"bert-large-cased", 333'610'308}, Row{"roberta-base", 124'697'433},
+                         Row{"roberta-large", 355'412'057}, Row{"hello-deepspeed", 16'279'385}}) {
+    CAPTURE(row.preset);
+    const std::string text = "[model]\npreset = \"" + row.preset +
+                             "\"\n[data]\ntrain = \"x\"\nformat = \"samples\"\n"
+                             "seq_len = 512\n[batch]\nmicro = 1\n[train]\nsteps = 1\n";
+    ds::ModelConfig model =
+        ds::make_train_config(ds::read_toml(text, "train.toml", "/"), "train.toml", 1).model;
+    model.vocab = model.tokens;  // without the rows that pad it
+    CHECK(ds::total_parameters(model, 512) == row.parameters);
+  }
+}
+
+TEST_CASE("BERT: the head's linear layer is a matrix product too") {
+  ds::ModelConfig bert = model_of(1, 2, 8, 3);
+  bert.arch = "bert";
+  CHECK(ds::matmul_parameters(bert) == 4 * 4 + 2 * 16 + 4 + 6);
+}
+
 TEST_CASE("weights of matrix products: the blocks' and the head's") {
   const ds::ModelConfig tiny = model_of(1, 2, 8, 3);
   CHECK(ds::matmul_parameters(tiny) == 4 * 4 + 2 * 16 + 6);

@@ -86,7 +86,7 @@ TEST_CASE("Llama: fewer key heads, and the gradient is rotated back in rows") {
 TEST_CASE("Llama: selective recomputes norms, SwiGLU and attention, not the rotated heads") {
   const Program program = recompute(differentiate(llama()), Recompute::selective);
   CHECK(count<ops::RmsNorm>(program) == 5 + 4);
-  CHECK(count<ops::SwiGlu>(program) == 2 + 2);
+  CHECK(count<ops::Glu>(program) == 2 + 2);
   CHECK(count<ops::Attention>(program) == 2 + 2);
   CHECK(count<ops::Rotary>(program) == 2 + 2);  // forward and backward
   CHECK(count<ops::Linear>(program) == 2 * 4);

@@ -132,8 +132,9 @@ class RandomModel {
     const ValueId pre = gelu ? activation(path + ".pre", {rows_, width_}) : kNoValue;
     const ValueId weight = parameter(path + ".weight", {width_, width_});
     const ValueId bias = parameter(path + ".bias", {width_});
-    emit(ops::Linear{.epilogue = gelu ? Linear::Epilogue::gelu : Linear::Epilogue::none}, path,
-         {in, weight, bias}, {out, pre});
+    emit(ops::Linear{.epilogue = gelu ? Linear::Epilogue::activation : Linear::Epilogue::none,
+                     .activation = static_cast<Activation>(below(3))},
+         path, {in, weight, bias}, {out, pre});
     made(out);
   }
 

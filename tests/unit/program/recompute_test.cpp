@@ -88,7 +88,7 @@ TEST_CASE("selective keeps a GELU of fused epilogues, which cannot be recomputed
   verify(program);
   int gelus = 0, readers = 0;
   for (const Op& op : program.ops) {
-    if (is<ops::Gelu>(op)) ++gelus;
+    if (is<ops::Activate>(op)) ++gelus;
     for (const ValueId id : op.in) {
       if (id != kNoValue && program.value(id).name == "block0.mlp.fc.out") ++readers;
     }

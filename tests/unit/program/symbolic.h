@@ -49,6 +49,10 @@ class Symbolic {
     return hash;
   }
 
+  static std::size_t text_of(Activation activation) {
+    return text(std::string(name_of(activation)));
+  }
+
   void run(const Op& op) {
     if (is<ops::LayerNorm>(op)) {
       const std::size_t sum = op.in[1] == kNoValue ? at(op.in[0]) : mix(at(op.in[0]), at(op.in[1]));
@@ -57,9 +61,9 @@ class Symbolic {
       for (std::size_t i = 1; i < 4; ++i) set(op.out[i], mix(norm, i));
     } else if (is<ops::Linear>(op) && op.out[1] != kNoValue) {
       set(op.out[1], key(op, 1));
-      set(op.out[0], mix(at(op.out[1]), text("gelu")));
-    } else if (is<ops::Gelu>(op)) {
-      set(op.out[0], mix(at(op.in[0]), text("gelu")));
+      set(op.out[0], mix(at(op.out[1]), text_of(as<ops::Linear>(op).activation)));
+    } else if (is<ops::Activate>(op)) {
+      set(op.out[0], mix(at(op.in[0]), text_of(as<ops::Activate>(op).activation)));
     } else if (is<ops::Copy>(op)) {
       set(op.out[0], at(op.in[0]));
     } else {

@@ -1,4 +1,4 @@
-// Vector loops over rows of activations: RMS norm, SwiGLU, rotation of rotary embeddings.
+// Vector loops over rows of activations: RMS norm, gated units, rotation of rotary embeddings.
 #pragma once
 
 #include "engine/kernels/cpu/simd/rows.h"
@@ -57,19 +57,38 @@ struct Gated {
     }
   }
 
-  static void swiglu(const void* gate, const void* up, void* out, int64_t n) {
+  static void glu(Activation activation, const void* gate, const void* up, void* out, int64_t n) {
+    if (activation == Activation::gelu_tanh) return gelu_glu(gate, up, out, n);
     each(n, [&](auto get, auto put) {
       const F32 g = get(act(gate));
       put(act(out), g * sigmoid(g) * get(act(up)));
     });
   }
 
-  static void swiglu_backward(const void* gate, const void* up, const void* dout, void* dgate,
-                              void* dup, int64_t n) {
+  static void gelu_glu(const void* gate, const void* up, void* out, int64_t n) {
+    each(n, [&](auto get, auto put) {
+      put(act(out), GeluTanh::value(get(act(gate))) * get(act(up)));
+    });
+  }
+
+  static void glu_backward(Activation activation, const void* gate, const void* up,
+                           const void* dout, void* dgate, void* dup, int64_t n) {
+    if (activation == Activation::gelu_tanh) {
+      return gelu_glu_backward(gate, up, dout, dgate, dup, n);
+    }
     each(n, [&](auto get, auto put) {
       const F32 g = get(act(gate)), u = get(act(up)), d = get(act(dout)), s = sigmoid(g);
       put(act(dgate), d * u * s * fma(g, broadcast(1.0F) - s, broadcast(1.0F)));
       put(act(dup), d * g * s);
+    });
+  }
+
+  static void gelu_glu_backward(const void* gate, const void* up, const void* dout, void* dgate,
+                                void* dup, int64_t n) {
+    each(n, [&](auto get, auto put) {
+      const F32 g = get(act(gate)), u = get(act(up)), d = get(act(dout));
+      put(act(dgate), d * u * GeluTanh::slope(g));
+      put(act(dup), d * GeluTanh::value(g));
     });
   }
 

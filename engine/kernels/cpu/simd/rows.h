@@ -1,4 +1,4 @@
-// Vector loops over rows of activations: layer norm, embedding, GELU's gradient, sums, logits.
+// Vector loops over rows of activations: layer norm, embedding, activations, sums, logits.
 #pragma once
 
 #include "engine/kernels/cpu/simd/random.h"
@@ -35,16 +35,21 @@ struct Rows {
     each(n, [&](auto get, auto put) { put(total, get(total) + get(static_cast<const Act*>(in))); });
   }
 
-  static void gelu_forward(const void* in, void* out, int64_t n) {
-    each(n, [&](auto get, auto put) {
-      put(static_cast<Act*>(out), gelu(get(static_cast<const Act*>(in))));
+  static void activate(Activation activation, const void* in, void* out, int64_t n) {
+    with_activation(activation, [&](auto function) {
+      each(n, [&](auto get, auto put) {
+        put(static_cast<Act*>(out), function.value(get(static_cast<const Act*>(in))));
+      });
     });
   }
 
-  static void gelu_backward(const void* pre, const void* dout, void* din, int64_t n) {
-    each(n, [&](auto get, auto put) {
-      put(static_cast<Act*>(din),
-          get(static_cast<const Act*>(dout)) * gelu_slope(get(static_cast<const Act*>(pre))));
+  static void activate_backward(Activation activation, const void* pre, const void* dout, void* din,
+                                int64_t n) {
+    with_activation(activation, [&](auto function) {
+      each(n, [&](auto get, auto put) {
+        put(static_cast<Act*>(din),
+            get(static_cast<const Act*>(dout)) * function.slope(get(static_cast<const Act*>(pre))));
+      });
     });
   }
 
@@ -221,11 +226,11 @@ struct Rows {
             .layer_norm_backward = layer_norm_backward,
             .rms_norm = nullptr,  // table.cpp adds the functions of other files
             .rms_norm_backward = nullptr,
-            .swiglu = nullptr,
-            .swiglu_backward = nullptr,
+            .glu = nullptr,
+            .glu_backward = nullptr,
             .turn = nullptr,
-            .gelu = gelu_forward,
-            .gelu_backward = gelu_backward,
+            .activate = activate,
+            .activate_backward = activate_backward,
             .add = add,
             .add_to = add_to,
             .add_column_sums = add_column_sums,

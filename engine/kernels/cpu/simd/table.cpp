@@ -12,8 +12,8 @@ constexpr cpu::ActKernels act_kernels() {
   cpu::ActKernels table = Rows<Act>::table();
   table.rms_norm = Gated<Act>::rms_norm;
   table.rms_norm_backward = Gated<Act>::rms_norm_backward;
-  table.swiglu = Gated<Act>::swiglu;
-  table.swiglu_backward = Gated<Act>::swiglu_backward;
+  table.glu = Gated<Act>::glu;
+  table.glu_backward = Gated<Act>::glu_backward;
   table.turn = Gated<Act>::turn;
   table.update = update<Act>;
   return table;

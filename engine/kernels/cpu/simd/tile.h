@@ -1,7 +1,7 @@
-// Epilogues that turn tiles of products into outputs: bias, rounding, GELU, sums.
+// Epilogues that turn tiles of products into outputs: bias, rounding, activations, sums.
 #pragma once
 
-#include "engine/kernels/cpu/lanes.h"
+#include "engine/kernels/cpu/simd/activations.h"
 #include "engine/kernels/cpu/vector_kernels.h"
 
 namespace ds::DS_LANES {
@@ -16,21 +16,8 @@ DS_LANES_INLINE void for_lanes(int64_t n, Full full, Rest rest) {
   if (i < n) rest(i, static_cast<int>(n - i));
 }
 
-/// Returns GELU with tanh: x * sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3), since tanh(u) = 2
-/// sigmoid(2u) - 1.
-DS_LANES_INLINE F32 gelu(F32 x) {
-  const F32 slope = fma(x * x, broadcast(0.0713548163F), broadcast(1.59576912F));
-  return x * sigmoid(x * slope);
-}
-DS_LANES_INLINE F32 gelu_slope(F32 x) {
-  const F32 squared = x * x;
-  const F32 s = sigmoid(x * fma(squared, broadcast(0.0713548163F), broadcast(1.59576912F)));
-  const F32 inner = fma(squared, broadcast(0.214064449F), broadcast(1.59576912F));
-  return fma(x * inner, s * (broadcast(1.0F) - s), s);
-}
-
-template <class Act>
-void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::TileOutput& to) {
+template <class Act, class Function>
+void store_tile_with(const float* tile, int64_t rows, int64_t columns, const cpu::TileOutput& to) {
   const auto* bias = static_cast<const Act*>(to.bias);
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = tile + r * cpu::kPanel;
@@ -45,9 +32,9 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
           if (bias != nullptr) x = x + load(bias + c);
           if (pre != nullptr) {
             store(pre + c, x);
-            x = gelu(rounded_as(pre, x));
+            x = Function::value(rounded_as(pre, x));
           }
-          if (slope_of != nullptr) x = x * gelu_slope(load(slope_of + c));
+          if (slope_of != nullptr) x = x * Function::slope(load(slope_of + c));
           store(out + c, x);
         },
         [&](int64_t c, int n) {
@@ -55,12 +42,19 @@ void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::Til
           if (bias != nullptr) x = x + load(bias + c, n);
           if (pre != nullptr) {
             store(pre + c, x, n);
-            x = gelu(rounded_as(pre, x));
+            x = Function::value(rounded_as(pre, x));
           }
-          if (slope_of != nullptr) x = x * gelu_slope(load(slope_of + c, n));
+          if (slope_of != nullptr) x = x * Function::slope(load(slope_of + c, n));
           store(out + c, x, n);
         });
   }
+}
+
+template <class Act>
+void store_tile(const float* tile, int64_t rows, int64_t columns, const cpu::TileOutput& to) {
+  with_activation(to.activation, [&](auto function) {
+    store_tile_with<Act, decltype(function)>(tile, rows, columns, to);
+  });
 }
 
 template <class Act>

@@ -1,8 +1,8 @@
-// SwiGLU, out = silu(gate) * up, for rows of gates and then ups, and its gradient.
+// Gated units, out = activation(gate) * up, for rows of gates and then ups, and their gradient.
 #include "engine/device/cuda/check.h"
 #include "engine/device/cuda/launch.cuh"
 #include "engine/kernels/cuda/act.cuh"
-#include "engine/kernels/cuda/gelu.cuh"
+#include "engine/kernels/cuda/activations.cuh"
 #include "engine/kernels/cuda/ops.h"
 
 namespace ds::cuda {
@@ -11,11 +11,29 @@ namespace {
 constexpr int kMostThreads = 256;
 constexpr std::int64_t kMostRowsOfGrid = 65535;  // limit of a grid's second axis
 
+// A gate's function. apply() makes out of gate and up, reverse() their gradients of d = dout.
+struct SiluGate {
+  static __device__ float apply(float gate, float up) { return gate * sigmoid(gate) * up; }
+  /// d silu(x) / dx = s + x s (1 - s).
+  static __device__ void reverse(float& gate, float& up, float d) {
+    const float x = gate, s = sigmoid(x);
+    gate = d * up * fmaf(x * s, 1.0F - s, s);
+    up = d * (x * s);
+  }
+};
+struct GeluGate {
+  static __device__ float apply(float gate, float up) { return GeluTanh::value(gate) * up; }
+  static __device__ void reverse(float& gate, float& up, float d) {
+    const float x = gate;
+    gate = d * up * GeluTanh::slope(x);
+    up = d * GeluTanh::value(x);
+  }
+};
+
 /// blockIdx.x: columns; blockIdx.y: rows, in strides.
-template <class T, int kCount>
+template <class Gate, class T, int kCount>
 __global__ void __launch_bounds__(kMostThreads)
-    swiglu_kernel(const T* __restrict__ in, T* __restrict__ out, std::int64_t rows,
-                  std::int64_t ffn) {
+    glu_kernel(const T* __restrict__ in, T* __restrict__ out, std::int64_t rows, std::int64_t ffn) {
   const std::int64_t c =
       (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kCount;
   if (c >= ffn) return;
@@ -24,16 +42,15 @@ __global__ void __launch_bounds__(kMostThreads)
     load<kCount>(in + r * 2 * ffn + c, gate);
     load<kCount>(in + r * 2 * ffn + ffn + c, up);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) up[i] = gate[i] * sigmoid(gate[i]) * up[i];
+    for (int i = 0; i < kCount; ++i) up[i] = Gate::apply(gate[i], up[i]);
     store<kCount>(out + r * ffn + c, up);
   }
 }
 
-/// d silu(x) / dx = s + x s (1 - s). `din` may be `in`: a thread reads both halves first.
-template <class T, int kCount>
+/// `din` may be `in`: a thread reads both halves first.
+template <class Gate, class T, int kCount>
 __global__ void __launch_bounds__(kMostThreads)
-    swiglu_backward_kernel(const T* in, const T* dout, T* din, std::int64_t rows,
-                           std::int64_t ffn) {
+    glu_backward_kernel(const T* in, const T* dout, T* din, std::int64_t rows, std::int64_t ffn) {
   const std::int64_t c =
       (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kCount;
   if (c >= ffn) return;
@@ -43,11 +60,7 @@ __global__ void __launch_bounds__(kMostThreads)
     load<kCount>(in + r * 2 * ffn + ffn + c, up);
     load<kCount>(dout + r * ffn + c, d);
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const float x = gate[i], s = sigmoid(x);
-      gate[i] = d[i] * up[i] * fmaf(x * s, 1.0F - s, s);
-      up[i] = d[i] * (x * s);
-    }
+    for (int i = 0; i < kCount; ++i) Gate::reverse(gate[i], up[i], d[i]);
     store<kCount>(din + r * 2 * ffn + c, gate);
     store<kCount>(din + r * 2 * ffn + ffn + c, up);
   }
@@ -65,10 +78,8 @@ Columns columns_of(std::int64_t rows, std::int64_t ffn, int count) {
           static_cast<unsigned>(threads)};
 }
 
-}  // namespace
-
-template <>
-void run(Context&, const SwiGlu& a, cudaStream_t stream) {
+template <class Gate>
+void run_glu(const Glu& a, cudaStream_t stream) {
   const std::int64_t ffn = a.out.shape[1], rows = a.out.shape[0];
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.out.dtype == a.in.dtype);
   const auto of_type = [&](auto type) {
@@ -77,14 +88,14 @@ void run(Context&, const SwiGlu& a, cudaStream_t stream) {
     auto* to = static_cast<T*>(a.out.data);
     const bool wide = all_aligned(from, to) && ffn % kPackOf<T> == 0;
     const Columns c = columns_of(rows, ffn, wide ? kPackOf<T> : 1);
-    return launch(wide ? swiglu_kernel<T, kPackOf<T>> : swiglu_kernel<T, 1>, {c.grid, c.threads},
-                  stream, from, to, rows, ffn);
+    return launch(wide ? glu_kernel<Gate, T, kPackOf<T>> : glu_kernel<Gate, T, 1>,
+                  {c.grid, c.threads}, stream, from, to, rows, ffn);
   };
-  check(with_act(act_of(a.in.dtype), of_type), "SwiGlu");
+  check(with_act(act_of(a.in.dtype), of_type), "Glu");
 }
 
-template <>
-void run(Context&, const SwiGluBackward& a, cudaStream_t stream) {
+template <class Gate>
+void run_glu_backward(const GluBackward& a, cudaStream_t stream) {
   const std::int64_t ffn = a.dout.shape[1], rows = a.dout.shape[0];
   DS_ASSERT(a.in.elements() == 2 * rows * ffn && a.din.elements() == 2 * rows * ffn);
   const auto of_type = [&](auto type) {
@@ -94,10 +105,26 @@ void run(Context&, const SwiGluBackward& a, cudaStream_t stream) {
     auto* to = static_cast<T*>(a.din.data);
     const bool wide = all_aligned(from, gradient, to) && ffn % kPackOf<T> == 0;
     const Columns c = columns_of(rows, ffn, wide ? kPackOf<T> : 1);
-    return launch(wide ? swiglu_backward_kernel<T, kPackOf<T>> : swiglu_backward_kernel<T, 1>,
+    return launch(wide ? glu_backward_kernel<Gate, T, kPackOf<T>> : glu_backward_kernel<Gate, T, 1>,
                   {c.grid, c.threads}, stream, from, gradient, to, rows, ffn);
   };
-  check(with_act(act_of(a.in.dtype), of_type), "SwiGluBackward");
+  check(with_act(act_of(a.in.dtype), of_type), "GluBackward");
+}
+
+}  // namespace
+
+template <>
+void run(Context&, const Glu& a, cudaStream_t stream) {
+  DS_ASSERT(is_gate(a.activation));
+  if (a.activation == Activation::silu) return run_glu<SiluGate>(a, stream);
+  run_glu<GeluGate>(a, stream);
+}
+
+template <>
+void run(Context&, const GluBackward& a, cudaStream_t stream) {
+  DS_ASSERT(is_gate(a.activation));
+  if (a.activation == Activation::silu) return run_glu_backward<SiluGate>(a, stream);
+  run_glu_backward<GeluGate>(a, stream);
 }
 
 }  // namespace ds::cuda
