@@ -21,7 +21,7 @@ def main(text, out, length="512", seed="1"):
     rows = len(data) // length
     if rows == 0:
         sys.exit(f"mask_text.py: {text}: has {len(data)} bytes, fewer than one row of {length}")
-    tokens = array.array("H", data[: rows * length])
+    tokens = array.array("H", list(data[: rows * length]))
     targets = array.array("i", [NOTHING]) * len(tokens)
     for at, token in enumerate(tokens):
         if draw.random() >= 0.15:

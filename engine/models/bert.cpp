@@ -41,7 +41,7 @@ class Bert : public ModelBuilder {
     const ValueId documents = program_.input(input::kDocuments);
     if (documents == kNoValue) return kNoValue;
     const ValueId out = add("ranges", ValueKind::activation, DType::i32, {batch_, positions_, 2});
-    emit(ops::KeyRanges{}, "ranges", {documents}, {out});
+    emit(ops::KeyRanges{}, "ranges", {documents, kNoValue}, {out});
     return out;
   }
 
