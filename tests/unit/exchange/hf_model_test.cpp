@@ -137,8 +137,7 @@ TEST_CASE("a config of BERT and RoBERTa matches its model; what is not built is 
     REQUIRE(lines.size() == 4);
     CHECK(lines[0] == "type_vocab_size: 2, model.type_vocab = 3");
     CHECK(lines[1] == "hidden_act: \"silu\"; only gelu, gelu_new and relu are supported");
-    CHECK(lines[2] ==
-          "position_embedding_type: \"relative_key\"; only absolute is supported");
+    CHECK(lines[2] == "position_embedding_type: \"relative_key\"; only absolute is supported");
     CHECK(lines[3] == "is_decoder: true; only encoders are supported");
     const auto few = ds::hf_config_mismatches(text, config, 17);
     REQUIRE(few.size() == 1);
@@ -271,9 +270,9 @@ TEST_CASE("Llama's family: written configs match, and scaled angles and windows 
   CHECK(ds::hf_config_mismatches(json.dump(), model, 513) ==
         std::vector<std::string>{
             "sliding_window: 512; a window shorter than data.seq_len = 513 is not built"});
-  json["model_type"] = "bert";
+  json["model_type"] = "t5";
   CHECK(ds::read_hf_config(json.dump(), "", 0).refused.front() ==
-        "model_type: \"bert\"; only gpt2, llama, mistral and qwen2 are supported");
+        "model_type: \"t5\"; only gpt2, llama, mistral, qwen2, bert and roberta are supported");
 }
 
 namespace {
@@ -297,8 +296,10 @@ std::map<std::string, std::vector<float>> write_folder(const std::string& folder
     for (std::int64_t element = 0; element < tensor.elements(); ++element) {
       const auto value = static_cast<float>(next++ % 251 - 125);
       const std::int64_t row = tensor.transposed ? element % tensor.rows : element / tensor.columns,
-                         column = tensor.transposed ? element / tensor.rows : element % tensor.columns;
-      values[static_cast<std::size_t>(row * tensor.our_columns + tensor.first_column + column)] = value;
+                         column =
+                             tensor.transposed ? element / tensor.rows : element % tensor.columns;
+      values[static_cast<std::size_t>(row * tensor.our_columns + tensor.first_column + column)] =
+          value;
       std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
       if (dtype == ds::DType::bf16) bits = ds::bf16_from_float(value);
       if (dtype == ds::DType::f16) bits = ds::f16_from_float(value);
@@ -326,8 +327,12 @@ TEST_CASE("any piece of any tensor is read from a folder") {
         for (int piece = 0; piece < 12; ++piece) {
           // The whole tensor, then pieces from less than a row to nearly all.
           const std::int64_t first = piece == 0 ? 0 : static_cast<std::int64_t>(random()) % size;
-          const std::int64_t most = piece % 2 == 0 ? size - first : std::min<std::int64_t>(size - first, 100);
-          std::vector<float> into(static_cast<std::size_t>(piece == 0 ? size : 1 + static_cast<std::int64_t>(random()) % most), 7.0F);
+          const std::int64_t most =
+              piece % 2 == 0 ? size - first : std::min<std::int64_t>(size - first, 100);
+          std::vector<float> into(
+              static_cast<std::size_t>(piece == 0 ? size
+                                                  : 1 + static_cast<std::int64_t>(random()) % most),
+              7.0F);
           model.read(name, first, into);
           CHECK(std::memcmp(into.data(), values.data() + first, into.size() * sizeof(float)) == 0);
         }
