@@ -23,10 +23,11 @@ struct ModelConfig {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;   // heads of keys and values; resolved: heads unless given
-  std::int64_t head_size = 0;  // 0: hidden / heads
-  std::int64_t ffn = 0;        // resolved: by the architecture unless given
-  std::int64_t vocab = 0;      // rows of the embedding; resolved: a multiple of 64
+  std::int64_t kv_heads = 0;     // heads of keys and values; resolved: heads unless given
+  std::int64_t head_size = 0;    // 0: hidden / heads
+  std::int64_t ffn = 0;          // resolved: by the architecture unless given
+  std::int64_t vocab = 0;        // rows of the embedding; resolved: a multiple of 64
+  std::int64_t given_vocab = 0;  // resolved: vocab before it was rounded up. Not a key
   std::string init = "random";
   double dropout = 0.0;
   double rope_theta = 10000;  // Llama's family, as the next five
@@ -34,6 +35,8 @@ struct ModelConfig {
   double rope_factor = 1;
   double rope_low = 1, rope_high = 4;  // llama3
   std::int64_t rope_trained = 8192;    // llama3
+  std::int64_t window = 0;       // positions that attention sees; 0: all before. Mistral, Qwen
+  std::int64_t full_layers = 0;  // first layers without the window; Qwen
   double norm_eps = 1e-5;
   bool tied = true;  // output head = embedding; resolved: by architecture and preset
   [[nodiscard]] std::int64_t elements_of_head() const {

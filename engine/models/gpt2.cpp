@@ -34,8 +34,8 @@ class Gpt2 : public ModelBuilder {
   };
 
   Norm norm(const std::string& name) {
-    const ValueId weight = norm_parameter(name + ".weight", ones());
-    return {weight, norm_parameter(name + ".bias", zeros())};
+    const ValueId weight = norm_parameter(name + ".weight", width_, ones());
+    return {weight, norm_parameter(name + ".bias", width_, zeros())};
   }
 
   Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs, float deviation) {

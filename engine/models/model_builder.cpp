@@ -67,8 +67,8 @@ ValueId ModelBuilder::parameter(std::string name, Shape shape, ParamInit init) {
   return group.tensors.back().weights;
 }
 
-ValueId ModelBuilder::norm_parameter(std::string name, ParamInit init) {
-  const ValueId made = parameter(std::move(name), {width_}, init);
+ValueId ModelBuilder::norm_parameter(std::string name, std::int64_t elements, ParamInit init) {
+  const ValueId made = parameter(std::move(name), {elements}, init);
   program_.groups.back().tensors.back().is_norm = true;
   return made;
 }

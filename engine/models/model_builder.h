@@ -43,8 +43,8 @@ class ModelBuilder {
   void open_block(std::string name);
   void close_block() { block_ = -1; }
   ValueId parameter(std::string name, Shape shape, ParamInit init);
-  /// Adds the scale or the bias of a norm over the hidden size.
-  ValueId norm_parameter(std::string name, ParamInit init);
+  /// Adds the scale or the bias of a norm over `elements`.
+  ValueId norm_parameter(std::string name, std::int64_t elements, ParamInit init);
 
   void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);

@@ -55,7 +55,7 @@ void write_folder(const std::string& folder, const ds::ModelConfig& model, ds::D
 /// Reads all tensors, those that are transposed or the others, and returns GiB of the file a second.
 double rate_of(const std::string& folder, const ds::ModelConfig& model, ds::DType dtype,
                bool transposed, std::int64_t piece) {
-  const ds::HfModel file(folder, {.model = model, .positions = 16});
+  ds::HfModel file(folder, {.model = model, .positions = 16});
   std::vector<float> into(static_cast<std::size_t>(piece));
   double bytes = 0;
   std::string last;

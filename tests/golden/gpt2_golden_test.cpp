@@ -13,18 +13,20 @@ constexpr double kLossTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kLogitsTolerance = 1e-5;
 
-constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",    "llama_odd",
-                                  "qwen2_tiny", "llama_scaled", "mistral_linear"};
+constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny", "llama_scaled", "mistral_linear", "qwen3_tiny",
+                                  "qwen3_odd",  "qwen3_even"};
 
 struct HalfCase {
   const char* name;
   DType act;
 };
 constexpr HalfCase kHalfCases[] = {
-    {"gpt2_tiny", DType::bf16}, {"gpt2_odd", DType::bf16},    {"gpt2_tiny", DType::f16},
-    {"gpt2_odd", DType::f16},   {"llama_tiny", DType::bf16},  {"llama_odd", DType::bf16},
-    {"llama_tiny", DType::f16}, {"llama_odd", DType::f16},    {"qwen2_tiny", DType::bf16},
-    {"qwen2_tiny", DType::f16}, {"llama_scaled", DType::bf16}};
+    {"gpt2_tiny", DType::bf16}, {"gpt2_odd", DType::bf16},     {"gpt2_tiny", DType::f16},
+    {"gpt2_odd", DType::f16},   {"llama_tiny", DType::bf16},   {"llama_odd", DType::bf16},
+    {"llama_tiny", DType::f16}, {"llama_odd", DType::f16},     {"qwen2_tiny", DType::bf16},
+    {"qwen2_tiny", DType::f16}, {"llama_scaled", DType::bf16}, {"qwen3_tiny", DType::bf16},
+    {"qwen3_tiny", DType::f16}, {"qwen3_odd", DType::bf16}};
 
 Batch batch_of(const Fixture& fixture, std::size_t step) {
   const std::string suffix = step % 2 == 0 ? "0" : "1";

@@ -58,8 +58,9 @@ class Oracle {
   reference::Llama llama_{};
 };
 
-constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",    "llama_odd",
-                                  "qwen2_tiny", "llama_scaled", "mistral_linear"};
+constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny", "llama_scaled", "mistral_linear", "qwen3_tiny",
+                                  "qwen3_odd",  "qwen3_even"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));

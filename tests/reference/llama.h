@@ -31,6 +31,12 @@ struct Llama {
     for (Index i = 0; i < rows.size(); ++i) rows[i] += bias->second[i % bias->second.size()];
     return rows;
   }
+  /// Heads with the norms of queries and keys where the model has them.
+  [[nodiscard]] Values normed_heads(Values heads_values, const AttentionShape& s,
+                                    const std::string& name) const {
+    if (!parameters.contains(name + "q_norm.weight")) return heads_values;
+    return head_norm(heads_values, s, at(name + "q_norm"), at(name + "k_norm"), norm_eps);
+  }
   [[nodiscard]] Values dense(const Values& x, const std::string& name, Index inputs) const {
     return product(x, at(name), x.size() / inputs, inputs, at(name).size() / inputs);
   }
@@ -50,7 +56,8 @@ struct Llama {
     for (Index layer = 0; layer < layers; ++layer) {
       const std::string h = "layers." + std::to_string(layer) + ".";
       const Values flat = qkv_rows(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj");
-      const Values qkv = rotary(heads_of_rows(flat, s), s, rope_theta, false, false, scaling);
+      const Values qkv = rotary(normed_heads(heads_of_rows(flat, s), s, h + "self_attn."), s,
+                                rope_theta, false, false, scaling);
       add(dense(attention(qkv, s).out, h + "self_attn.o_proj", heads * depth));
       const Values both =
           dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
