@@ -39,12 +39,14 @@ void with_loader(DType dtype, const std::uint8_t* data, const Action& action) {
 /// square, since theirs are columns.
 template <class Load>
 void turn(const HfTensor& t, const Load& load, std::int64_t row, std::int64_t end, float* to) {
-  constexpr std::int64_t kSide = 16;
+  constexpr std::int64_t kSide = 64;  // so that lines and pages are used whole
+  constexpr std::int64_t kApart =
+      80;  // of rows of a square, so that its columns share no cache set
   for (; row < end; row += kSide, to += kSide * t.our_columns) {
     const std::int64_t rows = std::min(kSide, end - row);
     for (std::int64_t column = 0; column < t.columns; column += kSide) {
       const std::int64_t columns = std::min(kSide, t.columns - column);
-      float square[kSide][kSide];
+      float square[kSide][kApart];
       for (std::int64_t c = 0; c < columns; ++c)
         for (std::int64_t r = 0; r < rows; ++r)
           square[c][r] = load((column + c) * t.rows + row + r);
