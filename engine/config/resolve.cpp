@@ -244,13 +244,6 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_data(config.data, given);
-  if (config.model.window != 0 && config.model.window < config.data.seq_len)
-    throw given.error(
-        {"model.window"},
-        fmt::format("model.window = {} is shorter than data.seq_len = {}, which is not "
-                    "built yet",
-                    config.model.window, config.data.seq_len),
-        "set data.seq_len to at most model.window");
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
   resolve_optim(config, given);

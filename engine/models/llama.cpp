@@ -70,6 +70,12 @@ class Llama : public ModelBuilder {
     return out;
   }
 
+  /// Returns the window of a layer's attention; 0 where it would hide no position.
+  [[nodiscard]] std::int64_t window_of(std::int64_t layer) const {
+    const bool is_full = layer < config_.full_layers || config_.window >= positions_;
+    return is_full ? 0 : config_.window;
+  }
+
   /// Norms of the heads of queries and keys, whose weights the caller has added.
   ValueId head_norms(const std::string& path, ValueId qkv, ValueId q_norm, ValueId k_norm) {
     if (q_norm == kNoValue) return qkv;
@@ -117,7 +123,7 @@ class Llama : public ModelBuilder {
     ValueId x = rmsnorm(path + ".ln1", ln1, residual, delta);
     x = linear_heads(path + ".attn.qkv", qkv, x);
     x = rotary(path + ".attn.rotary", head_norms(path + ".attn.norms", x, q_norm, k_norm));
-    x = attention(path + ".attn", x);
+    x = attention(path + ".attn", x, {.window = window_of(i)});
     x = dropout(path + ".attn.dropout", linear(path + ".attn.proj", proj, x));
     x = rmsnorm(path + ".ln2", ln2, residual, x);
     x = swiglu(path + ".mlp.swiglu", linear(path + ".mlp.gate_up", gate_up, x));

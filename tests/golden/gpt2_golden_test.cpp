@@ -13,9 +13,10 @@ constexpr double kLossTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kLogitsTolerance = 1e-5;
 
-constexpr const char* kCases[] = {"gpt2_tiny",  "gpt2_odd",     "llama_tiny",     "llama_odd",
-                                  "qwen2_tiny", "llama_scaled", "mistral_linear", "qwen3_tiny",
-                                  "qwen3_odd",  "qwen3_even"};
+constexpr const char* kCases[] = {"gpt2_tiny",   "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny",  "llama_scaled", "mistral_linear", "qwen3_tiny",
+                                  "qwen3_odd",   "qwen3_even",   "mistral_window", "qwen2_window",
+                                  "qwen3_window"};
 
 struct HalfCase {
   const char* name;

@@ -3,7 +3,7 @@
 
 Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py [CASE ...]
 The model is written out below in double precision. If Hugging Face's transformers is installed (pip install
-transformers==4.40.2, or 5.23), its class must give the same loss and gradients with the same weights, to
+transformers==4.57.6, or 5.23), its class must give the same loss and gradients with the same weights, to
 about 1e-6 because it computes norms and angles in single precision.
 """
 import math

@@ -15,6 +15,8 @@ struct Llama {
   bool tied;
   Index head_size = 0;  // 0: hidden / heads
   RotaryScaling scaling{};
+  std::int64_t window = 0;                     // positions that attention sees; 0: all before
+  Index full_layers = 0;                       // first layers without it
   std::map<std::string, Values> parameters{};  // by the engine's names
 
   [[nodiscard]] const Values& at(const std::string& name) const {
@@ -58,7 +60,8 @@ struct Llama {
       const Values flat = qkv_rows(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj");
       const Values qkv = rotary(normed_heads(heads_of_rows(flat, s), s, h + "self_attn."), s,
                                 rope_theta, false, false, scaling);
-      add(dense(attention(qkv, s).out, h + "self_attn.o_proj", heads * depth));
+      const AttentionMask mask{.window = layer < full_layers ? 0 : window};
+      add(dense(attention(qkv, s, {}, mask).out, h + "self_attn.o_proj", heads * depth));
       const Values both =
           dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
       add(dense(swiglu(both, ffn), h + "mlp.down_proj", ffn));
