@@ -1,9 +1,10 @@
-// Reads config.json: the keys of transformers' GPT2Config, LlamaConfig, MistralConfig and
-// Qwen2Config that decide what a model computes.
+// Reads config.json: the keys of transformers' GPT2Config, LlamaConfig, MistralConfig,
+// Qwen2Config and Qwen3Config that decide what a model computes.
 #include "engine/config/hf_config.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "engine/config/bert_family.h"
 #include "engine/config/hf_config_reader.h"
@@ -16,13 +17,16 @@ namespace {
 using Json = HfJson;
 using Reader = HfConfigReader;
 
-void read_gpt2(Reader& r) {
+void read_gpt2(Reader& r, std::int64_t positions) {
   r.integer("n_layer", "model.layers", 12);
   const std::int64_t hidden = r.integer("n_embd", "model.hidden", 768);
   r.integer("n_head", "model.heads", 12);
   r.integer("n_inner", "model.ffn", 4 * hidden);
   r.number("layer_norm_epsilon", "model.norm_eps", 1e-5);
   r.out().vocab = r.integer("vocab_size", "", 50257);
+  if (r.integer("n_positions", "", 1024) < positions)
+    r.refuse("n_positions", std::to_string(r.integer("n_positions", "", 1024)),
+             fmt::format("data.seq_len = {} needs as many", positions));
   r.one_of("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
   r.require("scale_attn_weights", true, "only true is supported");
   r.require("scale_attn_by_inverse_layer_idx", false, "only false is supported");
@@ -83,37 +87,68 @@ void read_rope(Reader& r) {
   }
 }
 
-/// Refuses a window of attention that would hide positions.
-void read_window(Reader& r, std::int64_t positions) {
-  std::int64_t window = 0;  // none
-  if (r.out().arch == "mistral" && (!r.has("sliding_window") || r.find("sliding_window")))
-    window = r.integer("sliding_window", "", 4096);
-  if (r.out().arch == "qwen2" && r.flag("use_sliding_window", "", false))
-    window = r.integer("sliding_window", "", 4096);
-  if (window > 0 && window < positions) {
-    r.refuse("sliding_window", std::to_string(window),
-             fmt::format("a window shorter than data.seq_len = {} is not built", positions));
+/// Returns how many layers come before the first with a window, by `layer_types`, which repeats in
+/// newer files what max_window_layers says. Refuses other orders.
+std::int64_t full_layers_of(Reader& r, std::int64_t layers, std::int64_t absent) {
+  const Json* const types = r.find("layer_types");
+  if (types == nullptr) return absent;
+  const bool is_list = types->is_array() && std::ssize(*types) == layers;
+  const auto first = is_list ? std::ranges::find(*types, Json("sliding_attention")) : types->end();
+  const auto is_full = [](const Json& type) { return type == "full_attention"; };
+  const auto slides = [](const Json& type) { return type == "sliding_attention"; };
+  if (!is_list || !std::all_of(types->begin(), first, is_full) ||
+      !std::all_of(first, types->end(), slides)) {
+    r.refuse("layer_types", shown(*types),
+             "only a list of full_attention, then sliding_attention, one for each layer, is built");
+    return absent;
   }
+  return first - types->begin();
 }
 
-void read_llama(Reader& r, std::int64_t positions) {
-  const bool is_llama = r.out().arch == "llama", is_mistral = r.out().arch == "mistral";
-  r.integer("num_hidden_layers", "model.layers", 32);
+/// Reads the window of attention, which transformers calls sliding.
+void read_window(Reader& r, Windows windows, std::int64_t layers) {
+  constexpr const char *kWindow = "model.window", *kName = "sliding_window";
+  if (windows == Windows::none) return;
+  if (windows == Windows::after_full && !r.flag("use_sliding_window", "", false))
+    return r.add("use_sliding_window", kWindow, {std::int64_t{0}}, false);
+  if (r.has(kName) && r.find(kName) == nullptr)
+    return r.add(kName, kWindow, {std::int64_t{0}}, nullptr);
+  r.integer(kName, kWindow, 4096);
+  if (windows != Windows::after_full) return;
+  constexpr std::int64_t kUsual = 28;
+  const std::int64_t full = r.integer("max_window_layers", "", kUsual);
+  r.add("max_window_layers", "model.full_layers", {full_layers_of(r, layers, full)}, kUsual);
+}
+
+/// What transformers takes where a key is missing.
+struct Absent {
+  std::string_view arch;
+  std::int64_t ffn, kv_heads, head_size, vocab;  // kv_heads 0: heads; head_size 0: hidden / heads
+};
+constexpr Absent kAbsent[] = {{"llama", 11008, 0, 0, 32000},
+                              {"mistral", 14336, 8, 0, 32000},
+                              {"qwen2", 22016, 32, 0, 151936},
+                              {"qwen3", 22016, 32, 128, 151936}};
+static_assert(std::size(kAbsent) == std::size(kLlamaFamily));
+
+void read_llama(Reader& r, const LlamaFamily& family) {
+  const Absent& absent = *std::ranges::find(kAbsent, family.arch, &Absent::arch);
+  const std::int64_t layers = r.integer("num_hidden_layers", "model.layers", 32);
   const std::int64_t hidden = r.integer("hidden_size", "model.hidden", 4096);
   const std::int64_t heads = r.integer("num_attention_heads", "model.heads", 32);
-  const bool as_heads = is_llama || r.has("num_key_value_heads");  // where it is missing or null
-  r.integer("num_key_value_heads", "model.kv_heads", as_heads ? heads : is_mistral ? 8 : 32);
-  r.integer("intermediate_size", "model.ffn", is_llama ? 11008 : is_mistral ? 14336 : 22016);
+  const bool as_heads = absent.kv_heads == 0 || r.has("num_key_value_heads");  // null: as heads
+  r.integer("num_key_value_heads", "model.kv_heads", as_heads ? heads : absent.kv_heads);
+  r.integer("intermediate_size", "model.ffn", absent.ffn);
   const std::int64_t plain = heads > 0 ? hidden / heads : 0;
-  r.integer("head_dim", "model.head_size", plain);
+  r.integer("head_dim", "model.head_size", absent.head_size == 0 ? plain : absent.head_size);
   r.number("rms_norm_eps", "model.norm_eps", 1e-6);
   read_rope(r);
   r.flag("tie_word_embeddings", "model.tied", false);
-  r.out().vocab = r.integer("vocab_size", "", r.out().arch == "qwen2" ? 151936 : 32000);
+  r.out().vocab = r.integer("vocab_size", "", absent.vocab);
   r.one_of("hidden_act", {"silu", "swish"});
   for (const char* name : {"attention_bias", "mlp_bias"})
     r.require(name, false, "biases are not supported");
-  read_window(r, positions);
+  read_window(r, family.windows, layers);
 }
 
 }  // namespace
@@ -134,16 +169,16 @@ HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64
   Reader reader(json, config);
   const Json* const type = reader.find("model_type");
   config.arch = type != nullptr && type->is_string() ? type->get<std::string>() : arch;
-  if (llama_family(config.arch) != nullptr) {
-    read_llama(reader, positions);
+  if (const LlamaFamily* const family = llama_family(config.arch)) {
+    read_llama(reader, *family);
   } else if (config.arch == "gpt2") {
-    read_gpt2(reader);
+    read_gpt2(reader, positions);
   } else if (bert_family(config.arch) != nullptr) {
     read_bert_config(reader, positions);
   } else {
     config.refused = {
-        fmt::format("model_type: {}; only gpt2, llama, mistral, qwen2, bert and roberta are "
-                    "supported",
+        fmt::format("model_type: {}; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta "
+                    "are supported",
                     config.arch.empty() ? "not given" : shown(config.arch))};
   }
   return config;

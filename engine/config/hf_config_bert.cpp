@@ -16,7 +16,7 @@ constexpr Word kActivations[] = {{"gelu", "gelu"},
 
 void read_activation(HfConfigReader& r) {
   const HfJson* const found = r.find("hidden_act");
-  const std::string theirs = found == nullptr       ? "gelu"
+  const std::string theirs = found == nullptr     ? "gelu"
                              : found->is_string() ? found->get<std::string>()
                                                   : "";
   for (const Word& word : kActivations) {

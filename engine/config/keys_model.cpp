@@ -20,9 +20,9 @@ constexpr const char* kScalings = "none|linear|llama3";
 constexpr const char* kActivations = "gelu|gelu_tanh|relu";
 // clang-format off
 const Key kModelKeys[] = {
-    {"model.arch", K::choice, true, 0, 0, "gpt2|llama|mistral|qwen2|bert|roberta", "t5", "the preset's, else \"gpt2\"",
+    {"model.arch", K::choice, true, 0, 0, "gpt2|llama|mistral|qwen2|qwen3|bert|roberta", "t5", "the preset's, else \"gpt2\"",
      "Architecture.", DS_FIELD(model.arch)},
-    {"model.preset", K::choice, false, 0, 0, "gpt2-124m|gpt2-355m|gpt2-774m|gpt2-1558m|gpt-10m|gpt-tiny|llama-7b|llama-13b|llama-30b|llama-65b|llama2-7b|llama2-13b|llama2-70b|llama3-8b|llama3-70b|llama3.1-8b|llama3.1-70b|llama3.1-405b|llama3.2-1b|llama3.2-3b|llama3.3-70b|llama-10m|llama-tiny|mistral-7b|qwen2.5-0.5b|qwen2.5-1.5b|qwen2.5-3b|qwen2.5-7b|qwen2.5-14b|qwen2.5-32b|qwen2.5-72b|bert-base-uncased|bert-base-cased|bert-large-uncased|bert-large-cased|roberta-base|roberta-large|hello-deepspeed", "", "none",
+    {"model.preset", K::choice, false, 0, 0, "gpt2-124m|gpt2-355m|gpt2-774m|gpt2-1558m|gpt-10m|gpt-tiny|llama-7b|llama-13b|llama-30b|llama-65b|llama2-7b|llama2-13b|llama2-70b|llama3-8b|llama3-70b|llama3.1-8b|llama3.1-70b|llama3.1-405b|llama3.2-1b|llama3.2-3b|llama3.3-70b|llama-10m|llama-tiny|mistral-7b|qwen2.5-0.5b|qwen2.5-1.5b|qwen2.5-3b|qwen2.5-7b|qwen2.5-14b|qwen2.5-32b|qwen2.5-72b|mistral-7b-v0.1|qwen3-0.6b|qwen3-1.7b|qwen3-4b|qwen3-8b|qwen3-14b|qwen3-32b|bert-base-uncased|bert-base-cased|bert-large-uncased|bert-large-cased|roberta-base|roberta-large|hello-deepspeed", "", "none",
      "Named set of sizes; keys that are also given override it.", DS_FIELD(model.preset)},
     {"model.from", K::path, false, 0, 0, "", "", "none",
      "Hugging Face folder to begin with: its config.json sets the keys of [model] but dropout, and model.init is this folder. A key given beside it must agree.", DS_FIELD(model.from)},
@@ -58,6 +58,10 @@ const Key kModelKeys[] = {
      "llama3: frequencies with more waves than this are kept; between, they change gradually.", DS_FIELD(model.rope_high)},
     {"model.rope_trained", K::integer, true, 1, 1 << 30, "", "", "8192",
      "llama3: positions of the first training.", DS_FIELD(model.rope_trained)},
+    {"model.window", K::integer, true, 0, 1 << 30, "", "", "from the preset, else 0",
+     "mistral, qwen2, qwen3: a token sees itself and the model.window - 1 tokens before it; 0 = all before it.", DS_FIELD(model.window)},
+    {"model.full_layers", K::integer, true, 0, 4096, "", "", "0",
+     "qwen2, qwen3: first layers whose attention has no window.", DS_FIELD(model.full_layers)},
     {"model.activation", K::choice, true, 0, 0, kActivations, "*", "\"gelu\"",
      "bert, roberta: activation of the feed-forward layers. gelu: with erf; gelu_tanh: transformers' gelu_new.", DS_WORD(model.activation, kActivations)},
     {"model.type_vocab", K::integer, true, 0, 1 << 16, "", "", "from the preset, else bert: 2, roberta: 1",

@@ -1,5 +1,5 @@
-// Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5, BERT, RoBERTa, small byte-level
-// models.
+// Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5 and 3, BERT, RoBERTa, small
+// byte-level models. tests/golden/parameter_counts.txt has the number of parameters of each.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
@@ -16,6 +16,7 @@ struct Preset {
   bool tied = true;
   double norm_eps = 1e-5;
   double llama3_factor = 0;  // of Llama 3.1's scaling; 0: none
+  std::int64_t head_size = 0, window = 0;
 };
 
 constexpr Preset kPresets[] = {
@@ -42,6 +43,7 @@ constexpr Preset kPresets[] = {
     {"llama3.3-70b", "llama", 80, 8192, 64, 128256, 8, 28672, 5e5, false, 1e-5, 8},
     {"llama-10m", "llama", 6, 384, 6, 0, 2, 1152, 1e4, false},
     {"llama-tiny", "llama", 2, 64, 4, 0, 2, 192, 1e4, false},
+    {"mistral-7b-v0.1", "mistral", 32, 4096, 32, 32000, 8, 14336, 1e4, false, 1e-5, 0, 0, 4096},
     {"mistral-7b", "mistral", 32, 4096, 32, 32768, 8, 14336, 1e6, false},
     {"qwen2.5-0.5b", "qwen2", 24, 896, 14, 151936, 2, 4864, 1e6, true, 1e-6},
     {"qwen2.5-1.5b", "qwen2", 28, 1536, 12, 151936, 2, 8960, 1e6, true, 1e-6},
@@ -50,6 +52,12 @@ constexpr Preset kPresets[] = {
     {"qwen2.5-14b", "qwen2", 48, 5120, 40, 152064, 8, 13824, 1e6, false},
     {"qwen2.5-32b", "qwen2", 64, 5120, 40, 152064, 8, 27648, 1e6, false},
     {"qwen2.5-72b", "qwen2", 80, 8192, 64, 152064, 8, 29568, 1e6, false},
+    {"qwen3-0.6b", "qwen3", 28, 1024, 16, 151936, 8, 3072, 1e6, true, 1e-6, 0, 128},
+    {"qwen3-1.7b", "qwen3", 28, 2048, 16, 151936, 8, 6144, 1e6, true, 1e-6, 0, 128},
+    {"qwen3-4b", "qwen3", 36, 2560, 32, 151936, 8, 9728, 1e6, true, 1e-6, 0, 128},
+    {"qwen3-8b", "qwen3", 36, 4096, 32, 151936, 8, 12288, 1e6, false, 1e-6, 0, 128},
+    {"qwen3-14b", "qwen3", 40, 5120, 40, 151936, 8, 17408, 1e6, false, 1e-6, 0, 128},
+    {"qwen3-32b", "qwen3", 64, 5120, 64, 151936, 8, 25600, 1e6, false, 1e-6, 0, 128},
     {"bert-base-uncased", "bert", 12, 768, 12, 30522, 0, 3072, 0, true, 1e-12},
     {"bert-base-cased", "bert", 12, 768, 12, 28996, 0, 3072, 0, true, 1e-12},
     {"bert-large-uncased", "bert", 24, 1024, 16, 30522, 0, 4096, 0, true, 1e-12},
@@ -94,9 +102,11 @@ void apply_preset(ModelConfig& model, const GivenKeys& given) {
   // The preset's kv_heads fit only the preset's heads; with other heads, kv_heads equals heads.
   if (model.heads == 0 || model.heads == preset.heads) fill(model.kv_heads, preset.kv_heads);
   fill(model.heads, preset.heads);
+  fill(model.head_size, preset.head_size);
   if (model.hidden == preset.hidden) fill(model.ffn, preset.ffn);
   fill(model.vocab, preset.vocab);
   if (!is_given("model.rope_theta") && preset.rope_theta != 0) model.rope_theta = preset.rope_theta;
+  if (!is_given("model.window")) model.window = preset.window;
   if (!is_given("model.norm_eps")) model.norm_eps = preset.norm_eps;
   if (!is_given("model.rope_scaling") && preset.llama3_factor != 0) {
     model.rope_scaling = RopeScaling::llama3;

@@ -42,6 +42,24 @@ void require_learned_positions(const ModelConfig& model, const GivenKeys& given)
   for (const char* key : {"model.rope_theta", "model.rope_scaling", "model.rope_factor",
                           "model.rope_low", "model.rope_high", "model.rope_trained"})
     if (differs_from_default(model, key)) throw refuse(key, "its positions are learned");
+  for (const char* key : {"model.window", "model.full_layers"})
+    if (differs_from_default(model, key)) throw refuse(key, "its attention sees all before");
+}
+
+void require_window(const ModelConfig& model, const GivenKeys& given) {
+  const Windows windows = llama_family(model.arch)->windows;
+  if (model.window != 0 && windows == Windows::none)
+    throw given.error({"model.window"},
+                      fmt::format("model.window does not apply to arch = \"{}\"", model.arch),
+                      "leave it out, or use model.arch = \"mistral\"");
+  if (model.full_layers == 0) return;
+  if (windows != Windows::after_full)
+    throw given.error({"model.full_layers"},
+                      fmt::format("model.full_layers does not apply to arch = \"{}\"", model.arch),
+                      "leave it out; all of its layers have the window, if there is one");
+  if (model.window == 0)
+    throw given.error({"model.full_layers"}, "model.full_layers needs model.window",
+                      "leave it out: no layer has a window");
 }
 
 /// Refuses the keys of BERT and RoBERTa for other models.
@@ -95,6 +113,7 @@ void require_llama_family(const ModelConfig& model, const GivenKeys& given) {
                       "every head of keys must serve the same number of heads of queries");
   }
   require_rope(model, given);
+  require_window(model, given);
 }
 
 void resolve_architecture(ModelConfig& model, const GivenKeys& given) {

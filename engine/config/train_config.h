@@ -36,8 +36,10 @@ struct ModelConfig {
   double rope_theta = 10000;  // Llama's family, as the next five
   RopeScaling rope_scaling = RopeScaling::none;
   double rope_factor = 1;
-  double rope_low = 1, rope_high = 4;          // llama3
-  std::int64_t rope_trained = 8192;            // llama3
+  double rope_low = 1, rope_high = 4;  // llama3
+  std::int64_t rope_trained = 8192;    // llama3
+  std::int64_t window = 0;       // positions that attention sees; 0: all before. Mistral, Qwen
+  std::int64_t full_layers = 0;  // first layers without the window; Qwen
   FeedForward activation = FeedForward::gelu;  // BERT and RoBERTa, as the next two
   std::int64_t type_vocab = 0;      // rows of the table of token types; resolved: the family's
   std::int64_t first_position = 0;  // of a document's first token; resolved: the family's

@@ -80,10 +80,15 @@ ordered_json llama_json(const ModelConfig& model, std::int64_t vocab, std::int64
   if (family.arch == "llama") {
     json["attention_bias"] = json["mlp_bias"] = false;
     json["pretraining_tp"] = 1;
-  } else {
-    json["sliding_window"] = nullptr;
   }
-  if (family.arch == "qwen2") json["use_sliding_window"] = false;
+  if (family.windows != Windows::none) {
+    json["sliding_window"] = nullptr;
+    if (model.window != 0) json["sliding_window"] = model.window;
+  }
+  if (family.windows == Windows::after_full) {
+    json["use_sliding_window"] = model.window != 0;
+    if (model.window != 0) json["max_window_layers"] = model.full_layers;
+  }
   return json;
 }
 

@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,8 +15,8 @@
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
 #include "engine/config/hf_config.h"
-#include "engine/tensor/bf16.h"
-#include "engine/tensor/f16.h"
+#include "engine/config/llama_family.h"
+#include "engine/exchange/hf_elements.h"
 
 namespace ds {
 namespace {
@@ -32,7 +32,8 @@ Error refuse(const std::string& place, const std::string& what, std::string hint
 
 Error list_of(const std::string& folder, std::string what, const std::vector<std::string>& lines,
               std::string hint) {
-  for (std::size_t i = 0; i < std::min(lines.size(), kListed); ++i) what += "\n  " + printable_text(lines[i], 500);
+  for (std::size_t i = 0; i < std::min(lines.size(), kListed); ++i)
+    what += "\n  " + printable_text(lines[i], 500);
   if (lines.size() > kListed) what += fmt::format("\n  and {} more", lines.size() - kListed);
   return refuse(folder, what, std::move(hint));
 }
@@ -71,45 +72,12 @@ std::set<std::string> files_of(const std::string& folder) {
   return names;
 }
 
-/// Calls `action(load)`, where load(i) is element i of `data` as a float.
-template <class Action>
-void with_loader(DType dtype, const std::uint8_t* data, const Action& action) {
-  const auto half = [data](std::int64_t i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, data + 2 * i, sizeof(bits));
-    return bits;
-  };
-  if (dtype == DType::bf16) {
-    action([half](std::int64_t i) { return float_from_bf16(half(i)); });
-  } else if (dtype == DType::f16) {
-    action([half](std::int64_t i) { return float_from_f16(half(i)); });
-  } else {
-    action([data](std::int64_t i) {
-      float value = 0;
-      std::memcpy(&value, data + 4 * i, sizeof(value));
-      return value;
-    });
-  }
-}
-
-/// Copies rows [row, end) of a transposed part to `to`, where our row `row` begins; square by
-/// square, since theirs are columns.
-template <class Load>
-void turn(const HfTensor& t, const Load& load, std::int64_t row, std::int64_t end, float* to) {
-  constexpr std::int64_t kSide = 16;
-  for (; row < end; row += kSide, to += kSide * t.our_columns) {
-    const std::int64_t rows = std::min(kSide, end - row);
-    for (std::int64_t column = 0; column < t.columns; column += kSide) {
-      const std::int64_t columns = std::min(kSide, t.columns - column);
-      float square[kSide][kSide];
-      for (std::int64_t c = 0; c < columns; ++c)
-        for (std::int64_t r = 0; r < rows; ++r)
-          square[c][r] = load((column + c) * t.rows + row + r);
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < columns; ++c)
-          to[r * t.our_columns + t.first_column + column + c] = square[c][r];
-    }
-  }
+/// Returns how TensorFlow's first BERT named a norm's weight or bias; empty for other names.
+std::string old_spelling(std::string_view name) {
+  const std::size_t dot = name.rfind('.') + 1;
+  const std::string_view last = name.substr(dot);
+  if (last != "weight" && last != "bias") return {};
+  return std::string(name.substr(0, dot)) + (last == "weight" ? "gamma" : "beta");
 }
 
 /// Returns why a tensor of the folder does not fit; empty when it does. It may have more rows of
@@ -166,19 +134,23 @@ void HfModel::open_file(const std::string& path, GivenByName& given) {
 }
 
 void HfModel::match(const HfWish& wish, GivenByName given) {
-  const std::string prefix(hf_prefix(wish.model));
-  // Some files leave out the common prefix of all names.
-  const auto find = [&](const std::string& name) {
-    const auto found = given.find(name);
-    return found != given.end() || !name.starts_with(prefix)
-               ? found
-               : given.find(std::string_view(name).substr(prefix.size()));
+  const std::string_view prefix = hf_prefix(wish.model);
+  // Some files leave out the common prefix of all names, and old ones say gamma and beta.
+  const auto find = [&](std::string_view name) {
+    const std::string old = old_spelling(name);
+    auto found = given.find(name);
+    if (found == given.end() && !old.empty()) found = given.find(old);
+    if (found != given.end() || !name.starts_with(prefix)) return found;
+    found = given.find(name.substr(prefix.size()));
+    return found != given.end() || old.empty() ? found : given.find(old.substr(prefix.size()));
   };
   const std::string table = hf_embedding(wish.model);
   const auto embedding = find(table);
   std::int64_t vocab = wish.model.vocab;
   if (embedding != given.end() && embedding->second.entry.shape.size() == 2)
     vocab = embedding->second.entry.shape[0];
+  vocab_ = vocab;
+  grown_vocab_ = std::clamp(wish.model.tokens, vocab, std::max(vocab, wish.model.vocab));
   std::vector<std::string> problems;
   if (vocab < wish.least_vocab || vocab > wish.model.vocab)
     problems.push_back(fmt::format("{}: {} rows; {} to {} (model.vocab) are expected", table, vocab,
@@ -204,7 +176,7 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
                   "compare [model] with the folder's config.json");
 }
 
-void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> into) const {
+void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> into) {
   const auto found = parts_.find(ours);
   DS_ASSERT(found != parts_.end(), "every tensor must have been matched");
   for (const Part& part : found->second) {
@@ -217,8 +189,59 @@ void HfModel::read(std::string_view ours, std::int64_t first, std::span<float> i
     with_loader(part.dtype, part.data, [&](const auto& load) {
       for (std::int64_t i = 0; i < there; ++i) into[static_cast<std::size_t>(i)] = load(first + i);
     });
-    std::ranges::fill(into.subspan(static_cast<std::size_t>(there)), 0.0F);
+    read_beyond(part, first + there, into.subspan(static_cast<std::size_t>(there)));
   }
+  if (!all_finite(into)) find_non_finite(found->second, first, into);
+}
+
+/// Fills elements in rows that the folder lacks.
+void HfModel::read_beyond(const Part& part, std::int64_t first, std::span<float> into) {
+  const HfTensor& t = part.tensor;
+  std::ranges::fill(into, 0.0F);
+  const std::int64_t end = std::min(grown_vocab_ * t.columns - first, std::ssize(into));
+  if (end <= 0 || t.rows != vocab_) return;
+  auto mean = means_.find(t.ours);
+  if (mean == means_.end()) {
+    with_loader(part.dtype, part.data,
+                [&](const auto& load) { mean = means_.emplace(t.ours, mean_row(t, load)).first; });
+  }
+  for (std::int64_t i = 0; i < end; ++i)
+    into[static_cast<std::size_t>(i)] =
+        mean->second[static_cast<std::size_t>((first + i) % t.columns)];
+}
+
+void HfModel::find_non_finite(const std::vector<Part>& parts, std::int64_t first,
+                              std::span<const float> values) {
+  for (const Part& part : parts) {
+    const HfTensor& t = part.tensor;
+    for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+      const float x = values[static_cast<std::size_t>(i)];
+      const std::int64_t row = (first + i) / t.our_columns;
+      const std::int64_t column = (first + i) % t.our_columns - t.first_column;
+      if (std::isfinite(x) || column < 0 || column >= t.columns) continue;
+      const std::string place = t.shape.size() == 1 ? fmt::format("[{}]", column)
+                                : t.transposed      ? fmt::format("[{}, {}]", column, row)
+                                                    : fmt::format("[{}, {}]", row, column);
+      non_finite_.try_emplace(t.name, fmt::format("{} at {}", x, place));
+      break;
+    }
+  }
+}
+
+void HfModel::require_finite() const {
+  std::vector<std::string> lines;
+  for (const auto& [name, what] : non_finite_) lines.push_back(fmt::format("{}: {}", name, what));
+  if (!lines.empty())
+    throw list_of(folder_, "it has weights that are not finite numbers:", lines,
+                  "save the model again, from before its weights were spoiled");
+}
+
+std::string HfModel::note() const {
+  if (grown_vocab_ == vocab_) return {};
+  return fmt::format(
+      "{} has {} tokens: rows {} to {} of the embedding{} begin as the mean of its rows", folder_,
+      vocab_, vocab_, grown_vocab_ - 1,
+      parts_.contains("lm_head.weight") ? " and of the head" : "");
 }
 
 /// Reads a transposed part: a column of ours is a row of theirs. Rows that `into` holds in part are

@@ -30,9 +30,16 @@ class HfModel {
   /// are not part of the model.
   HfModel(const std::string& folder, const HfWish& wish);
 
-  /// Reads elements [first, first + into.size()) of one of our tensors. Rows of the embedding that
-  /// the folder lacks are zeros.
-  void read(std::string_view ours, std::int64_t first, std::span<float> into) const;
+  /// Reads elements [first, first + into.size()) of one of our tensors. Rows of the embedding and
+  /// of the head that the folder lacks are the mean of its rows up to model.tokens, then
+  /// zeros. The mean is summed in double, row by row, so every rank has the same.
+  void read(std::string_view ours, std::int64_t first, std::span<float> into);
+  /// Errors: Error{config} naming each tensor in which a read has found a NaN or an infinite
+  /// number.
+  void require_finite() const;
+
+  /// Returns what the user should know of the weights, as a line; empty: nothing.
+  [[nodiscard]] std::string note() const;
 
   /// Returns a hash of config.json and of the sizes, first and last MiB of the files (which include
   /// the headers), as 16 hexadecimal digits: equal on all nodes that see the same folder.
@@ -54,8 +61,14 @@ class HfModel {
   void open_file(const std::string& path, GivenByName& given);
   void match(const HfWish& wish, GivenByName given);
   static void read_turned(const Part& part, std::int64_t first, std::span<float> into);
+  void read_beyond(const Part& part, std::int64_t first, std::span<float> into);
+  void find_non_finite(const std::vector<Part>& parts, std::int64_t first,
+                       std::span<const float> values);
 
   std::string folder_, config_;
+  std::int64_t vocab_ = 0, grown_vocab_ = 0;  // rows of the folder, and with those that are a mean
+  std::map<std::string, std::vector<float>, std::less<>> means_;  // of rows, by our name
+  std::map<std::string, std::string> non_finite_;  // the first place, by the folder's name
   std::vector<MappedFile> files_;
   std::map<std::string, std::vector<Part>, std::less<>> parts_;  // by our name
 };

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/config/bert_family.h"
 #include "engine/config/llama_family.h"
 
@@ -119,6 +121,7 @@ std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab
   List list{std::string(hf_prefix(model))};
   const std::int64_t width = model.hidden, head = model.elements_of_head();
   const std::int64_t queries = model.heads * head, keys = model.kv_heads * head;
+  const LlamaFamily& traits = *llama_family(model.arch);
   list.rows_of("embed_tokens.weight", "model.embed_tokens.weight", model.vocab, vocab, width);
   for (std::int64_t i = 0; i < model.layers; ++i) {
     const std::string block = fmt::format("layers.{}.", i), attention = block + "self_attn.",
@@ -128,10 +131,14 @@ std::vector<HfTensor> llama_tensors(const ModelConfig& model, std::int64_t vocab
                     {{attention + "q_proj.weight", queries},
                      {attention + "k_proj.weight", keys},
                      {attention + "v_proj.weight", keys}});
-    if (llama_family(model.arch)->qkv_bias)
+    if (traits.qkv_bias)
       list.vectors(attention + "qkv_proj.bias", {{attention + "q_proj.bias", queries},
                                                  {attention + "k_proj.bias", keys},
                                                  {attention + "v_proj.bias", keys}});
+    if (traits.head_norms) {
+      list.vector(attention + "q_norm.weight", head);
+      list.vector(attention + "k_norm.weight", head);
+    }
     list.transposed(attention + "o_proj.weight", queries, {{attention + "o_proj.weight", width}});
     list.vector(block + "post_attention_layernorm.weight", width);
     list.transposed(mlp + "gate_up_proj.weight", width,
@@ -187,16 +194,6 @@ std::vector<HfTensor> bert_tensors(const ModelConfig& model, const BertFamily& f
   return all;
 }
 
-/// Returns whether the tensor is one of a pooler or of the head for the next sentence, which a
-/// masked LM does not use, a buffer of position numbers, or the decoder, which is tied.
-bool is_no_bert_weight(std::string_view name, const BertFamily& family) {
-  if (name.starts_with(family.hf_prefix)) name.remove_prefix(family.hf_prefix.size());
-  return name.starts_with("pooler.dense.") || name.starts_with("cls.seq_relationship.") ||
-         name == "embeddings.position_ids" ||
-         (name.starts_with(family.head_decoder) &&
-          (name.ends_with(".weight") || name.ends_with(".bias")));
-}
-
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::our_shape() const {
@@ -228,10 +225,36 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                              : gpt2_tensors(model, vocab, positions);
 }
 
+namespace {
+
+/// Tensors of a folder that this program's models have no use for. `arch` empty: of any.
+struct PassedOver {
+  std::string_view arch, begin, end;
+};
+constexpr PassedOver kPassedOver[] = {
+    {"gpt2", "", ".attn.bias"},         // masks
+    {"gpt2", "", ".attn.masked_bias"},  // masks
+    {"", "", ".rotary_emb.inv_freq"},   // frequencies
+    {"bert", "bert.pooler.dense.", ""},
+    {"bert", "bert.embeddings.position_ids", ""},
+    {"bert", "cls.seq_relationship.", ""},
+    {"bert", "cls.predictions.decoder.", ""},  // tied
+    {"roberta", "roberta.pooler.dense.", ""},
+    {"roberta", "roberta.embeddings.position_ids", ""},
+    {"roberta", "lm_head.decoder.", ""},  // tied
+};
+
+}  // namespace
+
 bool is_no_weight(std::string_view name, const ModelConfig& model) {
-  if (const BertFamily* const bert = bert_family(model.arch)) return is_no_bert_weight(name, *bert);
-  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-         name.ends_with(".rotary_emb.inv_freq") || (model.tied && name == "lm_head.weight");
+  if (model.tied && name == "lm_head.weight") return true;
+  const std::string_view prefix = hf_prefix(model);
+  return std::ranges::any_of(kPassedOver, [&](const PassedOver& row) {
+    std::string_view begin = row.begin;
+    if (begin.starts_with(prefix) && !name.starts_with(prefix)) begin.remove_prefix(prefix.size());
+    return (row.arch.empty() || row.arch == model.arch) && name.starts_with(begin) &&
+           name.ends_with(row.end);
+  });
 }
 
 }  // namespace ds

@@ -27,8 +27,10 @@ ModelFacts model_facts(const Manifest& manifest) {
   if (model.arch != "gpt2" && llama_family(model.arch) == nullptr)
     throw Error(
         ErrorKind::config,
-        fmt::format("the checkpoint's model.arch is \"{}\"; expected gpt2, llama, mistral or qwen2",
-                    model.arch),
+        fmt::format(
+            "the checkpoint's model.arch is \"{}\"; expected gpt2, llama, mistral, qwen2 or "
+            "qwen3",
+            model.arch),
         "see its config with dslaunch inspect");
   const bool has_sizes = model.layers > 0 && model.hidden > 0 && model.heads > 0 &&
                          model.kv_heads > 0 && model.ffn > 0 && model.vocab > 0 &&

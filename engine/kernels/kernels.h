@@ -29,10 +29,10 @@ namespace ds {
 /// The ops that every backend has. Adding one: docs/adding.md.
 using KernelOp =
     std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
-                 Linear, LinearBackwardInput, LinearBackwardWeight, Activate, ActivateBackward, Glu,
-                 GluBackward, Rotary, RelativeBias, RelativeBiasBackward, KeyRanges, Dropout,
-                 Attention, AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
-                 OptimizerUpdate, FillNormal, Cast>;
+                 HeadNorm, HeadNormBackward, Linear, LinearBackwardInput, LinearBackwardWeight,
+                 Activate, ActivateBackward, Glu, GluBackward, Rotary, RelativeBias,
+                 RelativeBiasBackward, KeyRanges, Dropout, Attention, AttentionBackward, HeadLoss,
+                 HeadLossBackward, Logits, Add, LeafSquares, OptimizerUpdate, FillNormal, Cast>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
 /// Errors: mismatched shapes and types are bugs (DS_ASSERT).

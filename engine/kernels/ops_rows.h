@@ -64,6 +64,26 @@ struct RmsNormBackward {
   bool accumulate = false;
 };
 
+/// RMS norm of each head of queries, with `q_weight`, and of keys, with `k_weight`; values are
+/// copied. Shapes: in, out as Linear's heads, weights (D), act.   Units: as LayerNorm.
+/// Source: Dehghani et al., arXiv:2302.05442, with RMS norms as in Qwen3 (arXiv:2505.09388).
+struct HeadNorm {
+  ConstTensor in, q_weight, k_weight;
+  Tensor out;
+  std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
+  float eps = 1e-5F;
+};
+
+/// Gradient of HeadNorm. Shapes: in, weights as HeadNorm; dout, din (B*T, (H + 2G) * D) act, in
+/// rows; dq_weight, dk_weight (D) f32.   Order: din may share dout's memory.
+struct HeadNormBackward {
+  ConstTensor dout, in, q_weight, k_weight;
+  Tensor din, dq_weight, dk_weight;
+  std::int64_t heads = 0, kv_heads = 0;
+  float eps = 1e-5F;
+  bool accumulate = false;
+};
+
 /// out = activation(in), with the bits that Linear's epilogue makes from `pre`; not silu. Used to
 /// recompute. Shapes: in, out (n) act.   Order: out may share in's memory.
 struct Activate {

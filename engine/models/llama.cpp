@@ -44,7 +44,7 @@ class Llama : public ModelBuilder {
   }
 
  private:
-  ValueId norm(const std::string& name) { return norm_parameter(name + ".weight", ones()); }
+  ValueId norm(const std::string& name) { return norm_parameter(name + ".weight", width_, ones()); }
 
   Layer layer(const std::string& name, std::int64_t inputs, std::int64_t outputs,
               bool has_bias = false) {
@@ -67,6 +67,23 @@ class Llama : public ModelBuilder {
     const ValueId rstd = statistic(path + ".rstd", {rows_});
     emit(ops::RmsNorm{.eps = static_cast<float>(config_.norm_eps)}, path, {in, delta, weight},
          {sum, out, rstd});
+    return out;
+  }
+
+  /// Returns the window of a layer's attention; 0 where it would hide no position.
+  [[nodiscard]] std::int64_t window_of(std::int64_t layer) const {
+    const bool is_full = layer < config_.full_layers || config_.window >= positions_;
+    return is_full ? 0 : config_.window;
+  }
+
+  /// Norms of the heads of queries and keys, whose weights the caller has added.
+  ValueId head_norms(const std::string& path, ValueId qkv, ValueId q_norm, ValueId k_norm) {
+    if (q_norm == kNoValue) return qkv;
+    const ValueId out = activation(path + ".out", program_.value(qkv).shape);
+    emit(ops::HeadNorm{.heads = config_.heads,
+                       .kv_heads = fewer_kv_heads(),
+                       .eps = static_cast<float>(config_.norm_eps)},
+         path, {qkv, q_norm, k_norm}, {out});
     return out;
   }
 
@@ -93,16 +110,22 @@ class Llama : public ModelBuilder {
     open_block(path);
     const ValueId ln1 = norm(name + ".input_layernorm");
     const std::int64_t columns = (config_.heads + 2 * kv_heads()) * head_size();
-    const bool has_bias = llama_family(config_.arch)->qkv_bias;
-    const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns, has_bias);
+    const LlamaFamily& traits = *llama_family(config_.arch);
+    const auto head_norm = [&](const char* which) {
+      const std::string norm_name = name + ".self_attn." + which + ".weight";
+      return traits.head_norms ? norm_parameter(norm_name, head_size(), ones()) : kNoValue;
+    };
+    const Layer qkv = layer(name + ".self_attn.qkv_proj", width_, columns, traits.qkv_bias);
+    const ValueId q_norm = head_norm("q_norm"), k_norm = head_norm("k_norm");
     const Layer proj = layer(name + ".self_attn.o_proj", config_.heads * head_size(), width_);
     const ValueId ln2 = norm(name + ".post_attention_layernorm");
     const Layer gate_up = layer(name + ".mlp.gate_up_proj", width_, 2 * config_.ffn);
     const Layer down = layer(name + ".mlp.down_proj", config_.ffn, width_);
 
     ValueId x = rmsnorm(path + ".ln1", ln1, residual, delta);
-    x = rotary(path + ".attn.rotary", linear_heads(path + ".attn.qkv", qkv, x));
-    x = attention(path + ".attn", x);
+    x = linear_heads(path + ".attn.qkv", qkv, x);
+    x = rotary(path + ".attn.rotary", head_norms(path + ".attn.norms", x, q_norm, k_norm));
+    x = attention(path + ".attn", x, {.ranges = ranges_, .window = window_of(i)});
     x = dropout(path + ".attn.dropout", linear(path + ".attn.proj", proj, x));
     x = rmsnorm(path + ".ln2", ln2, residual, x);
     x = swiglu(path + ".mlp.swiglu", linear(path + ".mlp.gate_up", gate_up, x));

@@ -16,6 +16,7 @@ namespace ds {
 /// Hugging Face's:
 ///   layers.I.self_attn.qkv_proj.weight  (C, (H + 2G) * D)  columns of q_proj, k_proj, v_proj
 ///   layers.I.self_attn.qkv_proj.bias    ((H + 2G) * D)     qwen2 only
+///   layers.I.self_attn.q_norm.weight, k_norm.weight (D)    qwen3 only
 ///   layers.I.self_attn.o_proj.weight    (H * D, C)
 ///   layers.I.mlp.gate_up_proj.weight    (C, 2F)            columns of gate_proj, up_proj
 ///   layers.I.mlp.down_proj.weight       (F, C)

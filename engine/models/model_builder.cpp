@@ -99,15 +99,15 @@ ValueId ModelBuilder::parameter(std::string name, Shape shape, ParamInit init) {
   return group.tensors.back().weights;
 }
 
-ValueId ModelBuilder::norm_parameter(std::string name, ParamInit init) {
-  const ValueId made = parameter(std::move(name), {width_}, init);
+ValueId ModelBuilder::norm_parameter(std::string name, std::int64_t elements, ParamInit init) {
+  const ValueId made = parameter(std::move(name), {elements}, init);
   program_.groups.back().tensors.back().is_norm = true;
   return made;
 }
 
 ModelBuilder::Norm ModelBuilder::layer_norm(const std::string& name) {
-  const ValueId weight = norm_parameter(name + ".weight", ones());
-  return {weight, norm_parameter(name + ".bias", zeros())};
+  const ValueId weight = norm_parameter(name + ".weight", width_, ones());
+  return {weight, norm_parameter(name + ".bias", width_, zeros())};
 }
 
 void ModelBuilder::open_block(std::string name) {

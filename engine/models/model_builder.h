@@ -58,8 +58,8 @@ class ModelBuilder {
   void open_block(std::string name);
   void close_block() { block_ = -1; }
   ValueId parameter(std::string name, Shape shape, ParamInit init);
-  /// Adds the scale or the bias of a norm over the hidden size.
-  ValueId norm_parameter(std::string name, ParamInit init);
+  /// Adds the scale or the bias of a norm over `elements`.
+  ValueId norm_parameter(std::string name, std::int64_t elements, ParamInit init);
   Norm layer_norm(const std::string& name);
 
   /// Adds an operand at the end of a list, unless the program does not have it.

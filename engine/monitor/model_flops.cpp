@@ -43,7 +43,10 @@ double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
   if (s.family != nullptr) {  // two norms per block and one at the end
     const double embedding = model.tied ? 0 : s.vocab * s.hidden;
     const double biases = s.family->qkv_bias ? s.queries + 2 * s.keys : 0;
-    return matmul_parameters(model) + embedding + (2 * s.layers + 1) * s.hidden + s.layers * biases;
+    const double of_heads =
+        s.family->head_norms ? 2 * static_cast<double>(model.elements_of_head()) : 0;
+    return matmul_parameters(model) + embedding + (2 * s.layers + 1) * s.hidden +
+           s.layers * (biases + of_heads);
   }
   const double biases = 4 * s.hidden + s.ffn + s.hidden;
   const double norms = 4 * s.hidden;  // two per block, with weight and bias

@@ -24,6 +24,8 @@ class ImportedWeights final : public StateSource {
     model_.read(tensor.name, first, into);
     if (activity_ != nullptr) activity_->tick();
   }
+  /// Errors: as HfModel::require_finite().
+  void require_finite() const { model_.require_finite(); }
 
  private:
   HfModel model_;

@@ -78,11 +78,16 @@ JobStart start_of(const JobRequest& given) {
   return start;
 }
 
-/// Returns the identity of the imported model; empty if the weights are not imported. Errors:
-/// Error{config} if the folder does not fit the config.
-std::string import_of(const TrainConfig& config, const Resume& resume) {
-  const bool begins = resume.checkpoint() == nullptr && is_imported(config.model);
-  return begins ? open_import(config).identity() : std::string();
+/// Of the model whose weights are imported; both are empty if they are not.
+struct Imported {
+  std::string identity{}, note{};
+};
+
+/// Errors: Error{config} if the folder does not fit the config.
+Imported import_of(const TrainConfig& config, const Resume& resume) {
+  if (resume.checkpoint() != nullptr || !is_imported(config.model)) return {};
+  const HfModel model = open_import(config);
+  return {.identity = model.identity(), .note = model.note()};
 }
 
 /// Returns the config with the backend chosen for this machine. `reason` receives why it is not a
@@ -181,7 +186,7 @@ struct Prepared {
   std::string reason{};  // why the backend is not a GPU
   TrainConfig config{};  // without the values that ranks agree on
   DataSet data;
-  std::string imported{};  // identity of the imported model
+  Imported imported{};
   Backend backend;
   AutoChoice chosen;
 };
@@ -194,7 +199,7 @@ Prepared prepare(const JobRequest& given) {
   start.resume.require_model(config);
   DataSet data = open_data(config.data);
   config.data.fields = data.fields;
-  std::string imported = import_of(config, start.resume);
+  Imported imported = import_of(config, start.resume);
   Backend backend =
       make_backend(config.device, start.request.local_rank, start.request.local_ranks);
   choose_device_share(config, backend);
@@ -227,10 +232,11 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   // From here on, no more memory is allocated.
   Trainer& trainer = *made;
   Reporter* const reports = reporter ? &*reporter : nullptr;
-  require_agreement(world, "imported model", job.imported, Deadline::after(kGroupTimeout));
-  job.start.resume.load(trainer, world, load_request(request), [&](const std::string& line) {
+  require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
+  job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
     if (reports != nullptr) reports->note(line);
   });
+  if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
   const std::unique_ptr<SampleLedger> ledger =

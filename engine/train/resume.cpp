@@ -126,25 +126,25 @@ void Resume::require_model(const TrainConfig& config) const {
 }
 
 std::int64_t Resume::load_found(Trainer& trainer) const {
-  if (!found_.checkpoint) {
-    trainer.begin();
-    return 0;
-  }
   CheckpointSource source(found_.checkpoint, what());
   trainer.load(source);
   return source.bytes_read();
 }
 
-void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, const Say& say) {
+void Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say) {
   const std::vector<std::string> chosen = kept(request);
+  Group& world = vote.world();
   SaveOutcome outcome;
   for (;;) {
     for (const std::string& line : found_.lines) say(line);
     const Checkpoint* const from = checkpoint();
     require_agreement(world, "checkpoint to resume from", identity_of(from),
                       Deadline::after(kTimeout));
-    if (from != nullptr)
-      require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
+    if (from == nullptr) {
+      vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
+      return;
+    }
+    require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
     const Clock::time_point start = Clock::now();
     outcome = {};
     try {
@@ -164,7 +164,6 @@ void Resume::load(Trainer& trainer, Group& world, const LoadRequest& request, co
                   "to resume from it, set checkpoint.resume=PATH");
     }
   }
-  if (checkpoint() == nullptr) return;
   trainer.share(what() == LoadWhat::all);
   const Manifest& manifest = checkpoint()->manifest();
   if (what() == LoadWhat::all) {

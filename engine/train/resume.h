@@ -10,6 +10,7 @@
 #include "engine/checkpoint/find_checkpoint.h"
 #include "engine/comm/rendezvous.h"
 #include "engine/config/load.h"
+#include "engine/train/start_vote.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
@@ -38,7 +39,7 @@ class Resume {
   /// any rank, or with new weights. `say` receives lines for the user. Collective. Errors:
   /// Error{config} if the checkpoint belongs to another model (with tensors), the ranks found
   /// different ones, or none can be read.
-  void load(Trainer& trainer, Group& world, const LoadRequest& request, const Say& say);
+  void load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say);
 
  private:
   [[nodiscard]] LoadWhat what() const;

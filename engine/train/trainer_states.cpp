@@ -9,7 +9,8 @@ namespace ds {
 void Trainer::begin() {
   if (is_imported(config_.model)) {
     ImportedWeights source(config_, memory_->workplace().activity);
-    return load(source);
+    load(source);
+    return source.require_finite();
   }
   NewWeights source(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
                     memory_->stream());

@@ -257,6 +257,26 @@ class AllOps {
       report("gated unit's din", dboth);
     }
     Buffer qkv = random_buffer(act_, {3, c_.batch, h, c_.time, w / h}, 17);
+    Buffer heads(act_, qkv.view().shape), dheads = random_buffer(act_, {rows_, 3 * w}, 18),
+                                          q_norm = random_buffer(act_, {w / h}, 19),
+                                          dq(DType::f32, {w / h}), dk(DType::f32, {w / h});
+    bench_.run(HeadNorm{.in = qkv.view(),
+                        .q_weight = q_norm.view(),
+                        .k_weight = q_norm.view(),
+                        .out = heads.tensor(),
+                        .heads = h});
+    report("head norm", heads);
+    bench_.run(HeadNormBackward{.dout = dheads.view(),
+                                .in = qkv.view(),
+                                .q_weight = q_norm.view(),
+                                .k_weight = q_norm.view(),
+                                .din = dheads.tensor(),
+                                .dq_weight = dq.tensor(),
+                                .dk_weight = dk.tensor(),
+                                .heads = h});
+    report("head norm din", dheads);
+    report("head norm dq_weight", dq);
+    report("head norm dk_weight", dk);
     bench_.run(Rotary{
         .in = qkv.view(), .out = qkv.tensor(), .seq_len = c_.time, .heads = h, .kv_heads = h});
     report("rotary", qkv);

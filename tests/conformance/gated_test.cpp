@@ -223,6 +223,60 @@ TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layou
   });
 }
 
+TEST_CASE("norms of heads of queries and keys, which leave values, and their gradients") {
+  for_each_subject([](const Subject& subject, DType act) {
+    for (const HeadsCase& c : kHeads) {
+      CAPTURE(c.heads);
+      CAPTURE(c.depth);
+      Bench bench(subject.options, c.extents(act));
+      const Shape rows{c.batch * c.time, c.row()};
+      Buffer in = random_buffer(act, c.shape(), 1, 3), out(act, c.shape());
+      Buffer q_weight = random_buffer(act, {c.depth}, 2),
+             k_weight = random_buffer(act, {c.depth}, 3);
+      HeadNorm op{.in = in.view(),
+                  .q_weight = q_weight.view(),
+                  .k_weight = k_weight.view(),
+                  .out = out.tensor(),
+                  .heads = c.heads,
+                  .kv_heads = c.kv_heads,
+                  .eps = 1e-3F};
+      bench.run(op);
+      const double eps = static_cast<double>(op.eps);
+      check_close("out", out,
+                  reference::head_norm(in.values(), c.reference(), q_weight.values(),
+                                       k_weight.values(), eps),
+                  act);
+      Buffer dout = random_buffer(act, rows, 4), din(act, rows);
+      Buffer dq(DType::f32, {c.depth}), dk(DType::f32, {c.depth});
+      const auto want = reference::head_norm_backward(dout.values(), in.values(), c.reference(),
+                                                      q_weight.values(), k_weight.values(), eps);
+      HeadNormBackward back{.dout = dout.view(),
+                            .in = in.view(),
+                            .q_weight = q_weight.view(),
+                            .k_weight = k_weight.view(),
+                            .din = din.tensor(),
+                            .dq_weight = dq.tensor(),
+                            .dk_weight = dk.tensor(),
+                            .heads = c.heads,
+                            .kv_heads = c.kv_heads,
+                            .eps = op.eps};
+      bench.run(back);
+      check_close("din", din, want.din, act);
+      check_close("dq_weight", dq, want.dq_weight, DType::f32);
+      check_close("dk_weight", dk, want.dk_weight, DType::f32);
+      back.din = dout.tensor();
+      back.accumulate = true;
+      bench.run(back);
+      CHECK((dout.bits() == din.bits()));
+      check_close("dq_weight added", dq, plus(want.dq_weight, want.dq_weight), DType::f32);
+      check_close("dk_weight added", dk, plus(want.dk_weight, want.dk_weight), DType::f32);
+      op.out = in.tensor();
+      bench.run(op);
+      CHECK((in.bits() == out.bits()));
+    }
+  });
+}
+
 TEST_CASE("relative bias and the gradient of its table") {
   struct Row {
     std::int64_t time, keys;

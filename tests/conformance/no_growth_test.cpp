@@ -237,6 +237,24 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                            .seq_len = time,
                            .heads = heads,
                            .kv_heads = heads});
+    Buffer heads_out(act, qkv.view().shape), dheads(act, {rows, 3 * width}),
+        head_scale = random_buffer(act, {width / heads}, 21), dq(DType::f32, {width / heads}),
+        dk(DType::f32, {width / heads});
+    check_own_loops("head norm", bench,
+                    HeadNorm{.in = qkv.view(),
+                             .q_weight = head_scale.view(),
+                             .k_weight = head_scale.view(),
+                             .out = heads_out.tensor(),
+                             .heads = heads});
+    check_own_loops("head norm backward", bench,
+                    HeadNormBackward{.dout = dheads.view(),
+                                     .in = qkv.view(),
+                                     .q_weight = head_scale.view(),
+                                     .k_weight = head_scale.view(),
+                                     .din = dheads.tensor(),
+                                     .dq_weight = dq.tensor(),
+                                     .dk_weight = dk.tensor(),
+                                     .heads = heads});
     check_own_loops("rotary", bench,
                     Rotary{.in = qkv.view(),
                            .out = qkv.tensor(),

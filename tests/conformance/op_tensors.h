@@ -52,6 +52,16 @@ void for_each_tensor(RmsNormBackward& a, const F& f) {
   f(a.dout), f(a.in), f(a.weight), f(a.rstd), f(a.dresidual), f(a.din), f(a.dweight);
 }
 template <class F>
+void for_each_tensor(HeadNorm& a, const F& f) {
+  f(a.in, heads_of(a.in.shape, a.kv_heads)), f(a.q_weight), f(a.k_weight);
+  f(a.out, heads_of(a.out.shape, a.kv_heads));
+}
+template <class F>
+void for_each_tensor(HeadNormBackward& a, const F& f) {
+  f(a.dout), f(a.in, heads_of(a.in.shape, a.kv_heads)), f(a.q_weight), f(a.k_weight), f(a.din);
+  f(a.dq_weight), f(a.dk_weight);
+}
+template <class F>
 void for_each_tensor(Linear& a, const F& f) {
   f(a.in), f(a.weight), f(a.bias), f(a.pre);
   if (a.epilogue == Linear::Epilogue::heads) {

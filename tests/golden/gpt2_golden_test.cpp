@@ -13,10 +13,11 @@ constexpr double kLossTolerance = 1e-5;
 constexpr double kGradientTolerance = 1e-4;
 constexpr double kLogitsTolerance = 1e-5;
 
-constexpr const char* kCases[] = {"gpt2_tiny",   "gpt2_odd",     "llama_tiny",     "llama_odd",
-                                  "qwen2_tiny",  "llama_scaled", "mistral_linear", "bert_tiny",
-                                  "bert_odd",    "bert_relu",    "roberta_tiny",   "roberta_odd",
-                                  "roberta_relu"};
+constexpr const char* kCases[] = {"gpt2_tiny",    "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny",   "llama_scaled", "mistral_linear", "qwen3_tiny",
+                                  "qwen3_odd",    "qwen3_even",   "mistral_window", "qwen2_window",
+                                  "qwen3_window", "bert_tiny",    "bert_odd",       "bert_relu",
+                                  "roberta_tiny", "roberta_odd",  "roberta_relu"};
 
 struct HalfCase {
   const char* name;
@@ -28,7 +29,14 @@ constexpr HalfCase kHalfCases[] = {
     {"llama_tiny", DType::f16},    {"llama_odd", DType::f16},     {"qwen2_tiny", DType::bf16},
     {"qwen2_tiny", DType::f16},    {"llama_scaled", DType::bf16}, {"bert_tiny", DType::bf16},
     {"bert_tiny", DType::f16},     {"bert_odd", DType::bf16},     {"bert_relu", DType::f16},
-    {"roberta_tiny", DType::bf16}, {"roberta_relu", DType::bf16}, {"roberta_odd", DType::f16}};
+    {"roberta_tiny", DType::bf16}, {"roberta_relu", DType::bf16}, {"roberta_odd", DType::f16},
+    {"qwen3_tiny", DType::bf16},   {"qwen3_tiny", DType::f16},    {"qwen3_odd", DType::bf16}};
+
+Batch batch_of(const Fixture& fixture, std::size_t step) {
+  const std::string suffix = step % 2 == 0 ? "0" : "1";
+  return {fixture.array<std::int32_t>("tokens." + suffix),
+          fixture.array<std::int32_t>("targets." + suffix)};
+}
 
 Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 

@@ -47,6 +47,8 @@ class Oracle {
               .tied = f.header()["model"]["tied"].get<bool>(),
               .head_size = f.header()["model"].value("head_size", reference::Index{0}),
               .scaling = f.rotary_scaling(),
+              .window = f.header()["model"].value("window", std::int64_t{0}),
+              .full_layers = f.header()["model"].value("full_layers", reference::Index{0}),
               .parameters = parameters_of(f)};
   }
   Values& parameter(const std::string& name) {
@@ -93,10 +95,11 @@ class Oracle {
   reference::Llama llama_{};
 };
 
-constexpr const char* kCases[] = {"gpt2_tiny",   "gpt2_odd",     "llama_tiny",     "llama_odd",
-                                  "qwen2_tiny",  "llama_scaled", "mistral_linear", "bert_tiny",
-                                  "bert_odd",    "bert_relu",    "roberta_tiny",   "roberta_odd",
-                                  "roberta_relu"};
+constexpr const char* kCases[] = {"gpt2_tiny",    "gpt2_odd",     "llama_tiny",     "llama_odd",
+                                  "qwen2_tiny",   "llama_scaled", "mistral_linear", "qwen3_tiny",
+                                  "qwen3_odd",    "qwen3_even",   "mistral_window", "qwen2_window",
+                                  "qwen3_window", "bert_tiny",    "bert_odd",       "bert_relu",
+                                  "roberta_tiny", "roberta_odd",  "roberta_relu"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));

@@ -3,7 +3,7 @@
 
 Run by hand (Debian: apt install python3-torch python3-numpy): tests/golden/make_llama_fixture.py [CASE ...]
 The model is written out below in double precision. If Hugging Face's transformers is installed (pip install
-transformers==4.40.2, or 5.23), its class must give the same loss and gradients with the same weights, to
+transformers==4.57.6, or 5.23), its class must give the same loss and gradients with the same weights, to
 about 1e-6 because it computes norms and angles in single precision.
 """
 import math
@@ -32,8 +32,30 @@ CASES = {
     "mistral_linear": dict(arch="mistral", layers=1, hidden=36, heads=6, kv_heads=3, head_size=10, ffn=44, vocab=64,
                            valid_vocab=59, micro=2, seq_len=19, seed=7, clip=1.0, rope_theta=10000.0, norm_eps=1e-5,
                            tied=False, rope_scaling="linear", rope_factor=2.5),
+    # Norms of queries and keys; heads are not the width cut evenly.
+    "qwen3_tiny": dict(arch="qwen3", layers=2, hidden=40, heads=4, kv_heads=2, head_size=12, ffn=56, vocab=64,
+                       valid_vocab=60, micro=2, seq_len=24, seed=8, clip=1.0, rope_theta=1000000.0, norm_eps=1e-6,
+                       tied=False),
+    # No size is a multiple of a vector; one head of keys for all; tied.
+    "qwen3_odd": dict(arch="qwen3", layers=1, hidden=30, heads=3, kv_heads=1, head_size=14, ffn=37, vocab=64,
+                      valid_vocab=61, micro=3, seq_len=13, seed=9, clip=1.5, rope_theta=10000.0, norm_eps=1e-5,
+                      tied=True),
+    # As many heads of keys as of queries, and the width cut evenly.
+    "qwen3_even": dict(arch="qwen3", layers=1, hidden=32, heads=4, kv_heads=4, head_size=8, ffn=48, vocab=64,
+                       valid_vocab=64, micro=2, seq_len=17, seed=10, clip=1.0, rope_theta=10000.0, norm_eps=1e-6,
+                       tied=False),
+    # Windows shorter than a row: in every layer, and in all but the first.
+    "mistral_window": dict(arch="mistral", layers=2, hidden=24, heads=4, kv_heads=2, ffn=40, vocab=64, valid_vocab=61,
+                           micro=2, seq_len=21, seed=11, clip=1.0, rope_theta=10000.0, norm_eps=1e-5, tied=False,
+                           window=5),
+    "qwen2_window": dict(arch="qwen2", layers=2, hidden=24, heads=4, kv_heads=2, ffn=40, vocab=64, valid_vocab=61,
+                         micro=2, seq_len=21, seed=12, clip=1.0, rope_theta=1000000.0, norm_eps=1e-6, tied=True,
+                         window=7, full_layers=1),
+    "qwen3_window": dict(arch="qwen3", layers=2, hidden=24, heads=4, kv_heads=2, head_size=10, ffn=40, vocab=64,
+                         valid_vocab=61, micro=2, seq_len=21, seed=13, clip=1.0, rope_theta=1000000.0, norm_eps=1e-6,
+                         tied=True, window=4, full_layers=1),
 }
-CLASSES = dict(llama="Llama", mistral="Mistral", qwen2="Qwen2")
+CLASSES = dict(llama="Llama", mistral="Mistral", qwen2="Qwen2", qwen3="Qwen3")
 
 
 def head_size(c):
@@ -50,6 +72,8 @@ def parameter_shapes(c):
                    (h + "self_attn.qkv_proj.weight", (w, row), 0, 2**-2)]
         if c["arch"] == "qwen2":
             shapes.append((h + "self_attn.qkv_proj.bias", (row,), 0, 2**-2))
+        if c["arch"] == "qwen3":
+            shapes += [(h + f"self_attn.{x}_norm.weight", (head_size(c),), 1, 2**-2) for x in "qk"]
         shapes += [(h + "self_attn.o_proj.weight", (c["heads"] * head_size(c), w), 0, 2**-2),
                    (h + "post_attention_layernorm.weight", (w,), 1, 2**-2),
                    (h + "mlp.gate_up_proj.weight", (w, 2 * c["ffn"]), 0, 2**-2),
@@ -90,23 +114,29 @@ def turned(x, c):
 
 def forward(p, tokens, c):
     """Computes Llama's logits: RMS norms before each branch, rotary positions, grouped keys, SwiGLU."""
-    def norm(x, name):
+    def norm(x, name):  # over the last axis: the width, or the elements of a head
         return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + c["norm_eps"]) * p[name + ".weight"]
 
     B, T = tokens.shape
     x = p["embed_tokens.weight"][tokens]
     hidden_future = torch.full((T, T), float("-inf"), dtype=x.dtype).triu(1)
+    hidden_past = torch.zeros_like(hidden_future)
+    if "window" in c:
+        hidden_past += torch.full((T, T), float("-inf"), dtype=x.dtype).tril(-c["window"])
     for i in range(c["layers"]):
         h = f"layers.{i}."
         qkv = norm(x, h + "input_layernorm") @ p[h + "self_attn.qkv_proj.weight"]
         if c["arch"] == "qwen2":
             qkv = qkv + p[h + "self_attn.qkv_proj.bias"]
         q, k, v = split_qkv(qkv, c)
+        if c["arch"] == "qwen3":
+            q, k = norm(q, h + "self_attn.q_norm"), norm(k, h + "self_attn.k_norm")
         q, k = turned(q, c), turned(k, c)
         # Each head of keys serves the next heads / kv_heads query heads.
         k, v = [y.repeat_interleave(c["heads"] // c["kv_heads"], 2) for y in (k, v)]
         q, k, v = [y.transpose(1, 2) for y in (q, k, v)]
-        weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + hidden_future, -1)
+        hidden = hidden_future + (hidden_past if i >= c.get("full_layers", 0) else 0)
+        weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]) + hidden, -1)
         x = x + (weights @ v).transpose(1, 2).reshape(B, T, -1) @ p[h + "self_attn.o_proj.weight"]
         gate, up = (norm(x, h + "post_attention_layernorm") @ p[h + "mlp.gate_up_proj.weight"]).chunk(2, -1)
         x = x + (gate * torch.sigmoid(gate) * up) @ p[h + "mlp.down_proj.weight"]
@@ -144,7 +174,9 @@ def check_against_transformers(name, c):
         print(f"{name}: not compared with transformers, which is not installed")
         return
     family = CLASSES[c["arch"]]
-    more = dict(sliding_window=None) if c["arch"] == "mistral" else {}
+    more = dict(sliding_window=c.get("window")) if c["arch"] != "llama" else {}
+    if c["arch"].startswith("qwen"):
+        more.update(use_sliding_window="window" in c, max_window_layers=c.get("full_layers", 0))
     config = getattr(transformers, family + "Config")(
         vocab_size=c["vocab"], hidden_size=c["hidden"], intermediate_size=c["ffn"], num_hidden_layers=c["layers"],
         num_attention_heads=c["heads"], num_key_value_heads=c["kv_heads"], rope_theta=c["rope_theta"],

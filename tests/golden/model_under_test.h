@@ -85,6 +85,8 @@ class ModelUnderTest {
       config.rope_low = scaling.low;
       config.rope_high = scaling.high;
       config.rope_trained = scaling.trained;
+      config.window = model.value("window", std::int64_t{0});
+      config.full_layers = model.value("full_layers", std::int64_t{0});
       config.kv_heads = size("kv_heads");
       config.ffn = size("ffn");
       config.rope_theta = model["rope_theta"].get<double>();

@@ -15,6 +15,8 @@ struct Llama {
   bool tied;
   Index head_size = 0;  // 0: hidden / heads
   RotaryScaling scaling{};
+  std::int64_t window = 0;                     // positions that attention sees; 0: all before
+  Index full_layers = 0;                       // first layers without it
   std::map<std::string, Values> parameters{};  // by the engine's names
 
   [[nodiscard]] const Values& at(const std::string& name) const {
@@ -30,6 +32,12 @@ struct Llama {
     if (bias == parameters.end()) return rows;
     for (Index i = 0; i < rows.size(); ++i) rows[i] += bias->second[i % bias->second.size()];
     return rows;
+  }
+  /// Heads with the norms of queries and keys where the model has them.
+  [[nodiscard]] Values normed_heads(Values heads_values, const AttentionShape& s,
+                                    const std::string& name) const {
+    if (!parameters.contains(name + "q_norm.weight")) return heads_values;
+    return head_norm(heads_values, s, at(name + "q_norm"), at(name + "k_norm"), norm_eps);
   }
   [[nodiscard]] Values dense(const Values& x, const std::string& name, Index inputs) const {
     return product(x, at(name), x.size() / inputs, inputs, at(name).size() / inputs);
@@ -50,8 +58,10 @@ struct Llama {
     for (Index layer = 0; layer < layers; ++layer) {
       const std::string h = "layers." + std::to_string(layer) + ".";
       const Values flat = qkv_rows(norm(x, h + "input_layernorm"), h + "self_attn.qkv_proj");
-      const Values qkv = rotary(heads_of_rows(flat, s), s, rope_theta, false, false, scaling);
-      add(dense(attention(qkv, s).out, h + "self_attn.o_proj", heads * depth));
+      const Values qkv = rotary(normed_heads(heads_of_rows(flat, s), s, h + "self_attn."), s,
+                                rope_theta, false, false, scaling);
+      const AttentionMask mask{.window = layer < full_layers ? 0 : window};
+      add(dense(attention(qkv, s, {}, mask).out, h + "self_attn.o_proj", heads * depth));
       const Values both =
           dense(norm(x, h + "post_attention_layernorm"), h + "mlp.gate_up_proj", hidden);
       add(dense(glu(both, ffn), h + "mlp.down_proj", ffn));

@@ -49,6 +49,60 @@ inline RmsNormGradient rms_norm_backward(const Values& dout, const Values& in, c
   return g;
 }
 
+/// Parts of heads that a HeadNorm changes: copies them into rows of D elements, norms them, and
+/// returns them to their places. `part` 0: queries, 1: keys. With `rows`, `values` is (B*T, (H +
+/// 2G) * D), else heads.
+inline Values heads_part(const Values& values, const AttentionShape& s, Index part, bool rows) {
+  Values out;
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index h = 0; h < s.heads_of(part); ++h)
+      for (Index t = 0; t < s.time; ++t) {
+        const Index at = rows ? s.dqkv(part, b, h, t) : s.qkv(part, b, h, t);
+        for (Index i = 0; i < s.depth; ++i) out.push_back(values[at + i]);
+      }
+  return out;
+}
+inline void set_heads_part(Values& values, const AttentionShape& s, Index part, bool rows,
+                           const Values& from) {
+  Index next = 0;
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index h = 0; h < s.heads_of(part); ++h)
+      for (Index t = 0; t < s.time; ++t) {
+        const Index at = rows ? s.dqkv(part, b, h, t) : s.qkv(part, b, h, t);
+        for (Index i = 0; i < s.depth; ++i) values[at + i] = from[next++];
+      }
+}
+
+/// Norms each head of queries and of keys of `in`, heads.
+inline Values head_norm(const Values& in, const AttentionShape& s, const Values& q_weight,
+                        const Values& k_weight, double eps) {
+  Values out = in;
+  for (const Index part : {Index{0}, Index{1}})
+    set_heads_part(
+        out, s, part, false,
+        rms_norm(heads_part(in, s, part, false), part == 0 ? q_weight : k_weight, eps).out);
+  return out;
+}
+
+struct HeadNormGradient {
+  Values din, dq_weight, dk_weight;  // din in rows
+};
+
+/// dout in rows, `in` heads.
+inline HeadNormGradient head_norm_backward(const Values& dout, const Values& in,
+                                           const AttentionShape& s, const Values& q_weight,
+                                           const Values& k_weight, double eps) {
+  HeadNormGradient g{dout, {}, {}};
+  for (const Index part : {Index{0}, Index{1}}) {
+    const RmsNormGradient one =
+        rms_norm_backward(heads_part(dout, s, part, true), heads_part(in, s, part, false),
+                          part == 0 ? q_weight : k_weight, eps);
+    set_heads_part(g.din, s, part, true, one.din);
+    (part == 0 ? g.dq_weight : g.dk_weight) = one.dweight;
+  }
+  return g;
+}
+
 /// in (rows, 2F): gates, then ups.
 inline Values glu(const Values& in, Index ffn, Activation activation = Activation::silu) {
   Values out(in.size() / 2);

@@ -1,7 +1,7 @@
 // Writes a checkpoint whose elements follow from a formula, which tests/e2e/checkpoint/tools.py
 // shares: make_checkpoint DIR STEP ARCH RANKS SEED [KEY=VALUE...]
 //
-// ARCH: gpt2, llama, llama-tied, mistral or qwen2. Keys are train.toml's; piece=N: elements of a piece at most;
+// ARCH: gpt2, llama, llama-tied, mistral, qwen2 or qwen3. Keys are train.toml's; piece=N: elements of a piece at most;
 // states=N: how many of master, moment1, moment2.
 #include <unistd.h>
 

@@ -4,6 +4,7 @@
 
 #include "engine/kernels/cpu/norm_blocks.h"
 #include "engine/kernels/cpu/ops.h"
+#include "engine/kernels/cpu/qkv_layout.h"
 #include "engine/kernels/relative_bucket.h"
 #include "engine/kernels/rotary_frequency.h"
 
@@ -87,31 +88,6 @@ void run(const Context& c, const GluBackward& a) {
 
 namespace {
 
-/// Memory layout of the heads of one Rotary: queries, then keys, then values.
-struct RotaryLayout {
-  std::int64_t time, heads, groups, depth, batch;
-  bool rows;
-
-  explicit RotaryLayout(const Rotary& a)
-      : time(a.seq_len),
-        heads(a.heads),
-        groups(a.kv_heads == 0 ? a.heads : a.kv_heads),
-        depth(a.rows ? a.in.shape[1] / (heads + 2 * groups) : a.in.shape[4]),
-        batch(a.in.elements() / (time * (heads + 2 * groups) * depth)),
-        rows(a.rows) {
-    DS_ASSERT(depth % 2 == 0 && a.in.elements() == a.out.elements());
-    DS_ASSERT(a.in.elements() == batch * time * (heads + 2 * groups) * depth);
-    DS_ASSERT(!a.positions || a.positions.elements() == batch * time);
-  }
-  /// Returns the first element of head h, 0 <= h < heads + 2 groups.
-  [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t h, std::int64_t t) const {
-    if (rows) return ((b * time + t) * (heads + 2 * groups) + h) * depth;
-    const std::int64_t part = h < heads ? 0 : h < heads + groups ? heads : heads + groups;
-    const std::int64_t count = h < heads ? heads : groups;
-    return (batch * time * part + (b * count + h - part) * time + t) * depth;
-  }
-};
-
 /// Computes the cosines and sines of the angles of position t.
 void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float* rates,
                  float* cosine, float* sine) {
@@ -127,7 +103,9 @@ void fill_angles(const Rotary& a, std::int64_t half, std::int64_t t, const float
 
 template <>
 void run(const Context& c, const Rotary& a) {
-  const RotaryLayout l(a);
+  const QkvLayout l(a.in, a.seq_len, a.heads, a.kv_heads, a.rows);
+  DS_ASSERT(l.depth % 2 == 0 && a.in.elements() == a.out.elements());
+  DS_ASSERT(!a.positions || a.positions.elements() == l.batch * l.time);
   const ActKernels& act = c.act(a.in.dtype);
   const DType type = a.in.dtype;
   Scratch scratch = c.scratch();

@@ -48,10 +48,10 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] std::string arithmetic() const override { return arithmetic_; }
 
   [[nodiscard]] std::size_t workspace_bytes(const Extents& e) const override {
-    return std::max({cpu::linear_scratch_bytes(context_, e),
-                     cpu::attention_scratch_bytes(context_, e),
-                     cpu::head_scratch_bytes(context_, e), cpu::layer_norm_scratch_bytes(e),
-                     cpu::rotary_scratch_bytes(context_, e)});
+    return std::max(
+        {cpu::linear_scratch_bytes(context_, e), cpu::attention_scratch_bytes(context_, e),
+         cpu::head_scratch_bytes(context_, e), cpu::layer_norm_scratch_bytes(e),
+         cpu::rotary_scratch_bytes(context_, e), cpu::head_norm_scratch_bytes(context_, e)});
   }
   void set_workspace(std::byte* data, std::size_t bytes) override {
     DS_ASSERT(reinterpret_cast<std::uintptr_t>(data) % 64 == 0);

@@ -16,6 +16,7 @@ std::size_t attention_scratch_bytes(const Context& c, const Kernels::Extents& e)
 std::size_t head_scratch_bytes(const Context& c, const Kernels::Extents& e);
 std::size_t layer_norm_scratch_bytes(const Kernels::Extents& e);
 std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e);
+std::size_t head_norm_scratch_bytes(const Context& c, const Kernels::Extents& e);
 
 /// Returns the best rate of several plain products of `type` on the whole pool, in FLOP/s.
 double measure_matrix_peak(const Context& c, DType type);

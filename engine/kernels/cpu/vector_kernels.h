@@ -41,7 +41,7 @@ struct LayerNormBackwardRows {
 struct RmsNormRows {
   const void *in, *delta, *weight;
   void *sum, *out;
-  float* rstd;
+  float* rstd;  // may be null
   std::int64_t width;
   float eps;
 };

@@ -40,6 +40,33 @@ cudaError_t launch_norm_backward(const Launch& l, Act act, const NormBackward& a
 cudaError_t launch_norm_wide(const Launch& l, Act act, const NormForward& a);
 cudaError_t launch_norm_backward_wide(const Launch& l, Act act, const NormBackward& a);
 
+/// Adds the blocks' sums of the weights' gradients in order: dweight, and dbias if it is not null.
+cudaError_t launch_norm_sums(const Launch& l, const NormBackward& a);
+
+/// Sizes of heads in rows: queries, keys, values.
+struct HeadSizes {
+  std::int64_t rows;
+  int heads, groups, depth;
+};
+inline constexpr int kMostOfHead = 512;
+struct HeadNormForward {
+  const void *in, *q_weight, *k_weight;
+  void* out;
+  HeadSizes sizes;
+  float eps;
+};
+cudaError_t launch_head_norm(const Launch& l, Act act, const HeadNormForward& a);
+
+struct HeadNormGradient {
+  const void *dout, *in, *q_weight, *k_weight;
+  void* din;
+  float *q_parts, *k_parts;  // (blocks, depth)
+  HeadSizes sizes;
+  std::int64_t block_rows, blocks;
+  float eps;
+};
+cudaError_t launch_head_norm_backward(const Launch& l, Act act, const HeadNormGradient& a);
+
 /// Scratch of the sort, each array of `rows` elements.
 struct TokenSort {
   std::uint32_t *keys, *keys_more;

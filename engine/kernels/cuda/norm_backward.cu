@@ -180,7 +180,10 @@ cudaError_t launch_norm_backward(const Launch& l, Act act, const NormBackward& a
   const cudaError_t error = with_act(act, [&](auto type) {
     return backward_of_width<typename decltype(type)::Element>(l, act, a);
   });
-  if (error != cudaSuccess) return error;
+  return error == cudaSuccess ? launch_norm_sums(l, a) : error;
+}
+
+cudaError_t launch_norm_sums(const Launch& l, const NormBackward& a) {
   const dim3 grid(static_cast<unsigned>((a.width + 31) / 32), a.dbias_parts != nullptr ? 2 : 1);
   return launch(sum_parts_kernel, {grid, 32 * kSumWarps}, l.stream, a);
 }

@@ -1,4 +1,5 @@
-// Norms and the gradient of the embedding: prepares and launches their kernels.
+// Norms, also of single heads, and the gradient of the embedding: prepares and launches their
+// kernels.
 #include "engine/device/cuda/check.h"
 #include "engine/kernels/cuda/launchers.h"
 #include "engine/kernels/cuda/ops.h"
@@ -136,6 +137,65 @@ void run(Context& c, const RmsNormBackward& a, cudaStream_t stream) {
   run_norm_backward(c, a, nullptr, nullptr, "RmsNormBackward", stream);
 }
 
+namespace {
+
+/// `heads`: a tensor as Linear's heads, which this backend stores in rows.
+HeadSizes sizes_of(const ConstTensor& heads, std::int64_t query_heads, std::int64_t kv_heads) {
+  const std::int64_t groups = kv_heads == 0 ? query_heads : kv_heads, depth = heads.shape[4];
+  const std::int64_t rows = heads.shape[1] * heads.shape[3];
+  DS_ASSERT(heads.elements() == rows * (query_heads + 2 * groups) * depth);
+  DS_ASSERT(depth <= kMostOfHead);
+  return {.rows = rows,
+          .heads = static_cast<int>(query_heads),
+          .groups = static_cast<int>(groups),
+          .depth = static_cast<int>(depth)};
+}
+
+}  // namespace
+
+template <>
+void run(Context& c, const HeadNorm& a, cudaStream_t stream) {
+  check(launch_head_norm(launch_on(c, stream), act_of(a.in.dtype),
+                         {.in = a.in.data,
+                          .q_weight = a.q_weight.data,
+                          .k_weight = a.k_weight.data,
+                          .out = a.out.data,
+                          .sizes = sizes_of(a.in, a.heads, a.kv_heads),
+                          .eps = a.eps}),
+        "HeadNorm");
+}
+
+template <>
+void run(Context& c, const HeadNormBackward& a, cudaStream_t stream) {
+  const HeadSizes sizes = sizes_of(a.in, a.heads, a.kv_heads);
+  const std::int64_t block = norm_block_rows(sizes.rows), blocks = ceil_div(sizes.rows, block);
+  Scratch scratch = c.scratch();
+  float* q_parts = scratch.take<float>(blocks * sizes.depth);
+  float* k_parts = scratch.take<float>(blocks * sizes.depth);
+  check(launch_head_norm_backward(launch_on(c, stream), act_of(a.in.dtype),
+                                  {.dout = a.dout.data,
+                                   .in = a.in.data,
+                                   .q_weight = a.q_weight.data,
+                                   .k_weight = a.k_weight.data,
+                                   .din = a.din.data,
+                                   .q_parts = q_parts,
+                                   .k_parts = k_parts,
+                                   .sizes = sizes,
+                                   .block_rows = block,
+                                   .blocks = blocks,
+                                   .eps = a.eps}),
+        "HeadNormBackward");
+  NormBackward sums{};
+  sums.dweight_parts = q_parts;
+  sums.dbias_parts = k_parts;
+  sums.dweight = floats(a.dq_weight);
+  sums.dbias = floats(a.dk_weight);
+  sums.width = sizes.depth;
+  sums.blocks = blocks;
+  sums.accumulate = a.accumulate;
+  check(launch_norm_sums(launch_on(c, stream), sums), "HeadNormBackward");
+}
+
 std::size_t embed_scratch_bytes(const Kernels::Extents& e) {
   Scratch scratch;
   take_sort(scratch, e.micro * e.seq_len);
@@ -146,9 +206,10 @@ std::size_t norm_scratch_bytes(const Kernels::Extents& e) {
   // Fewer rows may make more blocks, so the bound does not use the block count of one shape.
   const std::int64_t blocks =
       std::min(kNormBlocks, ceil_div(e.micro * e.seq_len, kSmallestNormBlock));
+  const std::int64_t widest = std::max(e.width, e.head_size);
   Scratch scratch;
-  scratch.take<float>(blocks * e.width);
-  scratch.take<float>(blocks * e.width);
+  scratch.take<float>(blocks * widest);
+  scratch.take<float>(blocks * widest);
   return scratch.used();
 }
 

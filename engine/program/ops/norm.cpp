@@ -1,5 +1,7 @@
-// Layer norm and RMS norm, each fused with the residual sum before it, and their reverses.
+// Layer norm and RMS norm, each fused with the residual sum before it, the RMS norm of single
+// heads, and their reverses.
 #include "engine/program/gradients.h"
+#include "engine/program/ops/heads.h"
 #include "engine/program/ops/row.h"
 
 namespace ds {
@@ -133,6 +135,77 @@ BoundOp bind_rmsnorm_backward(const OpSite& at) {
                                   .accumulate = at.op.adds_to(1)});
 }
 
+/// Checks the tensors and attributes that HeadNorm and its reverse share.
+template <class Norm>
+void check_heads(const Operands& o, const Value& qkv, const Value& q, const Value& k) {
+  const auto& attrs = as<Norm>(o.op());
+  const HeadsShape s(qkv, attrs.kv_heads);
+  DS_ASSERT(s.heads == attrs.heads);
+  DS_ASSERT(is(q, qkv.dtype, {s.depth}) && is(k, qkv.dtype, {s.depth}));
+}
+
+void check_head_norm(const Operands& o) {
+  DS_ASSERT(same(o.in(0), o.out(0)));
+  check_heads<ops::HeadNorm>(o, o.in(0), o.in(1), o.in(2));
+}
+
+BoundOp bind_head_norm(const OpSite& at) {
+  const auto& attrs = as<ops::HeadNorm>(at.op);
+  return call(at, HeadNorm{.in = at.in(0),
+                           .q_weight = at.in(1),
+                           .k_weight = at.in(2),
+                           .out = at.out(0),
+                           .heads = attrs.heads,
+                           .kv_heads = attrs.kv_heads,
+                           .eps = attrs.eps});
+}
+
+void reverse_head_norm(Reverse& reverse, const Op& op) {
+  const ValueId in = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const auto& attrs = as<ops::HeadNorm>(op);
+  const ValueId din = reverse.gradient_like(op, "in", dout);
+  const auto dq = reverse.parameter(op.in[1]), dk = reverse.parameter(op.in[2]);
+  DS_ASSERT(dq.adds == dk.adds);
+  reverse.emit(
+      op, "",
+      ops::HeadNormBackward{.heads = attrs.heads, .kv_heads = attrs.kv_heads, .eps = attrs.eps},
+      {dout, in, op.in[1], op.in[2]}, {din, dq.value, dk.value}, {false, dq.adds, dk.adds});
+  reverse.contribute(in, din);
+}
+
+template <class Norm>
+std::string print_head_norm(const Op& op) {
+  const auto& attrs = as<Norm>(op);
+  std::string text = fmt::format(" q={}", attrs.heads);
+  if (attrs.kv_heads != 0) text += fmt::format(" kv={}", attrs.kv_heads);
+  return text + print_eps<Norm>(op);
+}
+
+void check_head_norm_backward(const Operands& o) {
+  const Value &dout = o.in(0), &qkv = o.in(1), &dq = o.out(1), &dk = o.out(2);
+  check_heads<ops::HeadNormBackward>(o, qkv, o.in(2), o.in(3));
+  DS_ASSERT(same(dout, o.out(0)) && dout.dtype == qkv.dtype && dout.shape.axes() == 2);
+  DS_ASSERT(dout.shape.elements() == qkv.shape.elements());
+  DS_ASSERT(is(dq, DType::f32, {qkv.shape[4]}) && is(dk, DType::f32, {qkv.shape[4]}));
+  DS_ASSERT(o.op().adds_to(1) == o.op().adds_to(2), "the kernel has one flag for both");
+}
+
+BoundOp bind_head_norm_backward(const OpSite& at) {
+  const auto& attrs = as<ops::HeadNormBackward>(at.op);
+  return call(at, HeadNormBackward{.dout = at.in(0),
+                                   .in = at.in(1),
+                                   .q_weight = at.in(2),
+                                   .k_weight = at.in(3),
+                                   .din = at.out(0),
+                                   .dq_weight = at.out(1),
+                                   .dk_weight = at.out(2),
+                                   .heads = attrs.heads,
+                                   .kv_heads = attrs.kv_heads,
+                                   .eps = attrs.eps,
+                                   .accumulate = at.op.adds_to(1)});
+}
+
 /// Everything but the sum is cheap.
 std::uint32_t all_but_the_sum(const Op&, bool) { return ~1U; }
 
@@ -173,5 +246,22 @@ constinit const OpRow ops::RmsNormBackward::row{
     .check = check_rmsnorm_backward,
     .bind = bind_rmsnorm_backward,
     .uses_scratch = true};
+
+constinit const OpRow ops::HeadNorm::row{.name = "head_norm",
+                                         .in = {"qkv", "q_weight", "k_weight"},
+                                         .out = {"qkv"},
+                                         .check = check_head_norm,
+                                         .bind = bind_head_norm,
+                                         .reverse = reverse_head_norm,
+                                         .again = {.cheap = all_results},
+                                         .print = print_head_norm<ops::HeadNorm>};
+
+constinit const OpRow ops::HeadNormBackward::row{.name = "head_norm_backward",
+                                                 .in = {"dqkv", "qkv", "q_weight", "k_weight"},
+                                                 .out = {"dqkv", "dq_weight+", "dk_weight+"},
+                                                 .check = check_head_norm_backward,
+                                                 .bind = bind_head_norm_backward,
+                                                 .uses_scratch = true,
+                                                 .print = print_head_norm<ops::HeadNormBackward>};
 
 }  // namespace ds

@@ -77,6 +77,19 @@ struct RmsNormBackward {
   static const OpRow row;
 };
 
+/// qkv, q_weight, k_weight -> qkv
+struct HeadNorm {
+  static const OpRow row;
+  std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
+  float eps = 1e-5F;
+};
+/// dqkv, qkv, q_weight, k_weight -> dqkv, dq_weight+, dk_weight+. Gradients are in rows.
+struct HeadNormBackward {
+  static const OpRow row;
+  std::int64_t heads = 0, kv_heads = 0;
+  float eps = 1e-5F;
+};
+
 // linear.cpp
 /// in, weight, bias? -> out, pre?
 struct Linear {
@@ -235,11 +248,12 @@ struct Update {
 /// Which op it is, and its attributes.
 using OpAttrs =
     std::variant<ops::Embed, ops::EmbedBackward, ops::LayerNorm, ops::LayerNormBackward,
-                 ops::RmsNorm, ops::RmsNormBackward, ops::Linear, ops::LinearBackwardInput,
-                 ops::LinearBackwardWeight, ops::Activate, ops::ActivateBackward, ops::Rotary,
-                 ops::Attention, ops::AttentionBackward, ops::KeyRanges, ops::RelativeBias,
-                 ops::RelativeBiasBackward, ops::Glu, ops::GluBackward, ops::Dropout, ops::Add,
-                 ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather, ops::Copy,
-                 ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
+                 ops::RmsNorm, ops::RmsNormBackward, ops::HeadNorm, ops::HeadNormBackward,
+                 ops::Linear, ops::LinearBackwardInput, ops::LinearBackwardWeight, ops::Activate,
+                 ops::ActivateBackward, ops::Rotary, ops::Attention, ops::AttentionBackward,
+                 ops::KeyRanges, ops::RelativeBias, ops::RelativeBiasBackward, ops::Glu,
+                 ops::GluBackward, ops::Dropout, ops::Add, ops::HeadLoss, ops::HeadLossBackward,
+                 ops::Exchange, ops::AllGather, ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares,
+                 ops::Control, ops::Update>;
 
 }  // namespace ds

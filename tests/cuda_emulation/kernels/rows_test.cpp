@@ -301,6 +301,61 @@ TEST_CASE("rotary embedding of rows: both directions, in place and not") {
   }
 }
 
+TEST_CASE("norms of heads and their gradients: vectors or not, in place and beside it") {
+  struct Case {
+    std::int64_t batch, heads, groups, time, depth;
+  };
+  for (const Case& h :
+       {Case{2, 4, 2, 33, 16}, Case{1, 6, 1, 70, 24}, Case{3, 2, 2, 5, 6}, Case{1, 3, 3, 9, 128},
+        Case{1, 2, 1, 40, 512}, Case{1, 2, 1, 3, 7}, Case{1, 1, 1, 3000, 8}}) {
+    CAPTURE(h.depth);
+    const bool alike = h.heads == h.groups;
+    const std::int64_t all = h.heads + 2 * h.groups, kv_heads = alike ? 0 : h.groups;
+    const Shape shape = alike ? Shape{3, h.batch, h.heads, h.time, h.depth}
+                              : Shape{1, h.batch, all, h.time, h.depth};
+    const Shape rows{h.batch * h.time, all * h.depth}, weights{h.depth};
+    const Kernels::Extents extents{.micro = h.batch,
+                                   .seq_len = h.time,
+                                   .width = h.heads * h.depth,
+                                   .heads = h.heads,
+                                   .kv_heads = h.groups};
+    for (const DType act : kActTypes) {
+      Buffer in = random_buffer(act, shape, 1, 3), q_weight = random_buffer(act, weights, 2),
+             k_weight = random_buffer(act, weights, 3), dout = random_buffer(act, rows, 4);
+      for (const bool in_place : {false, true}) {
+        compare(
+            extents, act, [&] { return buffers(random_buffer(act, shape, 5)); },
+            [&](std::vector<Buffer>& r) {
+              return HeadNorm{.in = in_place ? r[0].view() : in.view(),
+                              .q_weight = q_weight.view(),
+                              .k_weight = k_weight.view(),
+                              .out = r[0].tensor(),
+                              .heads = h.heads,
+                              .kv_heads = kv_heads};
+            });
+        compare(
+            extents, act,
+            [&] {
+              return buffers(random_buffer(act, rows, 6), random_buffer(DType::f32, weights, 7),
+                             random_buffer(DType::f32, weights, 8));
+            },
+            [&](std::vector<Buffer>& r) {
+              return HeadNormBackward{.dout = in_place ? r[0].view() : dout.view(),
+                                      .in = in.view(),
+                                      .q_weight = q_weight.view(),
+                                      .k_weight = k_weight.view(),
+                                      .din = r[0].tensor(),
+                                      .dq_weight = r[1].tensor(),
+                                      .dk_weight = r[2].tensor(),
+                                      .heads = h.heads,
+                                      .kv_heads = kv_heads,
+                                      .accumulate = in_place};
+            });
+      }
+    }
+  }
+}
+
 TEST_CASE("relative bias and its table's gradient: both directions, few and many buckets") {
   struct Table {
     std::int64_t buckets, heads, time, max_distance, keys = 0;  // keys = 0: as many as queries

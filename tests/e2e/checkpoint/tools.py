@@ -237,10 +237,47 @@ def test_import(work):
     assert not os.path.exists(f"{work}/none"), "nothing was begun"
 
 
+def test_spoiled_and_grown(work):
+    """Weights that are no numbers end the job before step 0 on any rank; a larger vocabulary begins with the mean."""
+    with open(f"{work}/text", "wb") as file:
+        file.write(bytes(range(32, 127)) * 40)
+    with open(f"{work}/from.toml", "w") as file:
+        file.write(FROM_TOML)
+    Run("export", make(f"{work}/qwen3", 3, "qwen3", 2, 4), f"{work}/hf").expect(0)
+    with open(f"{work}/samples", "wb") as file:  # bytes have 256 tokens, so token numbers are needed for more
+        tokens = bytes(i % 256 for i in range(64 * SEQ))
+        header = json.dumps({"tokens": {"dtype": "U8", "shape": [64, SEQ], "data_offsets": [0, len(tokens)]}}).encode()
+        file.write(struct.pack("<Q", len(header)) + header + tokens)
+
+    def train(to, *more):
+        return Run("-n", 2, f"{work}/from.toml", f"model.from={work}/hf", f"checkpoint.dir={work}/{to}", "data.format=samples",
+                   f"data.train={work}/samples", f"log.dir={work}/{to}_run", "zero.stage=3", *more)
+
+    words = "rows 256 to 299 of the embedding and of the head begin as the mean of its rows"
+    train("grown", "model.vocab=300").expect(0, words)
+    assert words not in train("same").expect(0).out
+    Run("export", f"{work}/grown", f"{work}/hf_grown", "--vocab", 320).expect(0)
+    old, new = read_safetensors(f"{work}/hf"), read_safetensors(f"{work}/hf_grown")
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        before, after = numbers("F32", old[name][2]), numbers("F32", new[name][2])
+        mean = [sum(before[c::WIDTH]) / 256 for c in range(WIDTH)]
+        assert after[:256 * WIDTH] == before and not any(after[300 * WIDTH:]), name
+        assert all(abs(after[i] - mean[i % WIDTH]) < 1e-6 for i in range(256 * WIDTH, 300 * WIDTH)), name
+    with open(f"{work}/hf/model.safetensors", "r+b") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        base = file.tell()
+        for name in ("model.layers.1.mlp.up_proj.weight", "model.layers.0.self_attn.q_norm.weight"):
+            file.seek(base + header[name]["data_offsets"][0] + 4)
+            file.write(struct.pack("<f", float("nan")))
+    train("spoiled").expect(65, "not finite numbers", "model.layers.")
+    assert not os.path.exists(f"{work}/spoiled"), "nothing was begun"
+
+
 FROM_TOML = "\n".join(TOML.split("\n")[4:])  # without the model's sizes
 FAMILY = (("gpt2", ()), ("llama", ("model.rope_scaling=llama3", "model.rope_factor=8", "model.rope_trained=32")),
           ("mistral", ("model.head_size=10", "model.rope_theta=5e5")),
-          ("qwen2", ("model.head_size=12", "model.rope_scaling=linear", "model.rope_factor=2", "model.norm_eps=1e-6")))
+          ("qwen2", ("model.head_size=12", "model.rope_scaling=linear", "model.rope_factor=2", "model.norm_eps=1e-6")),
+          ("qwen3", ("model.head_size=10", "model.rope_theta=1e6", "model.tied=true")))
 
 
 def test_from(work):
@@ -300,7 +337,7 @@ def test_from(work):
     train(f"{work}/nowhere", "other").expect(65, "nowhere/config.json: cannot be read")
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write('{"model_type": "gemma2"}')
-    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral, qwen2, bert and roberta')
+    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta')
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write("[1, 2")
     train(f"{work}/hf_llama", "other").expect(65, "not a JSON object")
@@ -325,7 +362,10 @@ def test_saved_by_transformers(work):
     llama3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                   original_max_position_embeddings=32)
     for name, more in (("Llama", dict(rope_theta=5e5, rope_scaling=llama3)), ("Llama", dict(head_dim=20)),
-                       ("Mistral", dict(sliding_window=None, head_dim=10)),
+                       ("Mistral", dict(sliding_window=None, head_dim=10)), ("Mistral", dict(sliding_window=5)),
+                       ("Qwen3", dict(head_dim=10, tie_word_embeddings=True)),
+                       ("Qwen3", dict(head_dim=12, use_sliding_window=True, sliding_window=6, max_window_layers=1)),
+                       ("Qwen2", dict(use_sliding_window=True, sliding_window=4, max_window_layers=1)),
                        ("Qwen2", dict(rope_theta=1e6, tie_word_embeddings=True)), ("Qwen2", dict(rms_norm_eps=1e-5))):
         torch.manual_seed(1)
         theirs = getattr(transformers, name + "ForCausalLM")(
@@ -348,6 +388,7 @@ def test_saved_by_transformers(work):
         print(f"{name} {more}: loss {ours:.6f}: off by {off:.1e}")
         assert off < 1e-4 and abs(losses[0] / losses[1] - 1) > 1e-3, losses
         Run("export", f"{folder}_steps", f"{folder}_again", "--vocab", 320).expect(0)
+        assert read_safetensors(f"{folder}_again") == read_safetensors(folder), "other tensors, or other bits"
         again, info = transformers.AutoModelForCausalLM.from_pretrained(f"{folder}_again", output_loading_info=True)
         assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
         assert type(again) is type(theirs)
@@ -452,7 +493,7 @@ def test_transformers(work):
 
 def main():
     for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_import,
-                 test_from, test_saved_by_transformers, test_masked_lm_saved_by_transformers, test_transformers):
+                 test_from, test_spoiled_and_grown, test_saved_by_transformers, test_masked_lm_saved_by_transformers, test_transformers):
         with tempfile.TemporaryDirectory() as work:
             test(work)
         print(f"{test.__name__}: ok", flush=True)

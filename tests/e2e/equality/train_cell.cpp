@@ -114,7 +114,8 @@ class Rank {
       return;
     }
     Resume resume(config.checkpoint, Rendezvous{});
-    resume.load(trainer, world, request, [](const std::string&) {});
+    StartVote vote(world, nullptr);
+    resume.load(trainer, vote, request, [](const std::string&) {});
     auto saved = std::make_unique<SaveFolder>(config.checkpoint.dir, world.spec().epoch);
     if (world.rank() == 0) saved->own();
     Checkpointer saves(config, trainer, world, std::move(saved),

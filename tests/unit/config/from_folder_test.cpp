@@ -104,3 +104,26 @@ TEST_CASE("a config.json that is not a short file is refused") {
   CHECK(has(error_of(kSizeless, folder.with({})), "config.json: cannot be read"));
   CHECK(has(error_beside(std::string(std::size_t{1} << 21, ' ')), "is longer than 1 MiB"));
 }
+
+TEST_CASE("windows: a folder's, a preset's, and architectures that have none") {
+  const Folder folder(
+      R"({"model_type": "qwen3", "vocab_size": 320, "hidden_size": 64, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96,
+          "use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1})");
+  const ds::ModelConfig qwen = config_of(kSizeless, folder.with({})).model;
+  CHECK(qwen.window == 8);
+  CHECK(qwen.full_layers == 1);
+  CHECK(qwen.head_size == 128);  // transformers' default for Qwen3
+  CHECK(config_of(kSizeless, {"model.preset=mistral-7b-v0.1"}).model.window == 4096);
+  CHECK(config_of(kSizeless, {"model.preset=mistral-7b"}).model.window == 0);
+  const auto error = [](const std::string& preset, const std::string& key) {
+    return error_of(kSizeless, {"model.preset=" + preset, key});
+  };
+  CHECK(has(error("llama-tiny", "model.window=8"),
+            "model.window does not apply to arch = \"llama\""));
+  CHECK(has(error("gpt-tiny", "model.window=8"),
+            "model.window does not apply to arch = \"gpt2\": its attention sees all before"));
+  CHECK(has(error("mistral-7b-v0.1", "model.full_layers=1"),
+            "model.full_layers does not apply to arch = \"mistral\""));
+  CHECK(has(error("qwen3-0.6b", "model.full_layers=1"), "model.full_layers needs model.window"));
+}

@@ -1,4 +1,6 @@
 // Tests of the mapping between Hugging Face's tensors and ours, and of what config.json may say.
+#include "engine/exchange/hf_model.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 
 #include "engine/config/hf_config.h"
 #include "engine/exchange/hf_config_json.h"
-#include "engine/exchange/hf_model.h"
 #include "engine/exchange/hf_tensors.h"
 #include "engine/exchange/shards.h"
 #include "engine/models/build_model.h"
@@ -54,12 +55,14 @@ TEST_CASE("the folder's tensors cover each of a model's tensors once") {
                                    {"llama", true},
                                    {"mistral", false},
                                    {"qwen2", true},
+                                   {"qwen3", false},
                                    {"bert", true},
                                    {"roberta", true}}) {
     ds::ModelConfig config = config_of(arch, tied);
     if (config.arch == "bert" || config.arch == "roberta") config.type_vocab = 2;
     if (config.arch == "roberta") config.first_position = 2;
-    if (config.arch == "mistral" || config.arch == "qwen2") config.head_size = 20;
+    if (config.arch == "mistral" || config.arch == "qwen2" || config.arch == "qwen3")
+      config.head_size = 20;
     CAPTURE(config.arch);
     auto elements = covered(ds::hf_tensors(config, config.vocab, 16));
     const ds::Program program =
@@ -247,7 +250,7 @@ TEST_CASE("rope_theta, rope_scaling and rope_parameters count as in transformers
 TEST_CASE("Llama's family: written configs match, and scaled angles and windows are read") {
   ds::ModelConfig model = config_of("llama", false);
   model.head_size = 20;
-  for (const char* arch : {"llama", "mistral", "qwen2"}) {
+  for (const char* arch : {"llama", "mistral", "qwen2", "qwen3"}) {
     CAPTURE(arch);
     model.arch = arch;
     for (const ds::RopeScaling scaling :
@@ -263,16 +266,56 @@ TEST_CASE("Llama's family: written configs match, and scaled angles and windows 
       CHECK(ds::hf_config_mismatches(text, other, 16).size() == differing);
     }
   }
+}
+
+TEST_CASE("windows: written as transformers reads them, and read with the layers that have them") {
+  ds::ModelConfig model = config_of("qwen2", false);
+  model.window = 12;
+  model.full_layers = 1;
+  for (const char* arch : {"qwen2", "qwen3"}) {
+    model.arch = arch;
+    const std::string text = ds::hf_config_json(model, 256, 16, ds::DType::f32);
+    CHECK(ds::hf_config_mismatches(text, model, 16).empty());
+  }
   nlohmann::json json = nlohmann::json::parse(ds::hf_config_json(model, 256, 16, ds::DType::f32));
-  json["use_sliding_window"] = true;
-  json["sliding_window"] = 512;
-  CHECK(ds::hf_config_mismatches(json.dump(), model, 512).empty());
-  CHECK(ds::hf_config_mismatches(json.dump(), model, 513) ==
-        std::vector<std::string>{
-            "sliding_window: 512; a window shorter than data.seq_len = 513 is not built"});
-  json["model_type"] = "t5";
-  CHECK(ds::read_hf_config(json.dump(), "", 0).refused.front() ==
-        "model_type: \"t5\"; only gpt2, llama, mistral, qwen2, bert and roberta are supported");
+  const auto lines = [&] {
+    return fmt::format("{}", fmt::join(ds::hf_config_mismatches(json.dump(), model, 16), "|"));
+  };
+  // What newer files repeat by layer decides, as in transformers.
+  json["max_window_layers"] = 28;
+  json["layer_types"] = {"full_attention", "sliding_attention", "sliding_attention"};
+  CHECK(lines().empty());
+  json["layer_types"] = {"full_attention", "full_attention", "sliding_attention"};
+  CHECK(lines() == "max_window_layers: 28, model.full_layers = 1");
+  for (const char* order : {R"(["sliding_attention", "full_attention", "sliding_attention"])",
+                            R"(["full_attention", "sliding_attention"])", R"("full_attention")",
+                            R"(["full_attention", "sliding_attention", 7])"}) {
+    CAPTURE(order);
+    json["layer_types"] = nlohmann::json::parse(order);
+    CHECK(lines().find("one for each layer, is built") != std::string::npos);
+  }
+  json.erase("layer_types");
+  json["use_sliding_window"] = false;
+  CHECK(lines() == "use_sliding_window: false, model.window = 12");
+  model.window = model.full_layers = 0;
+  CHECK(lines().empty());
+
+  model.arch = "mistral";
+  json = nlohmann::json::parse(ds::hf_config_json(model, 256, 16, ds::DType::f32));
+  CHECK(json.at("sliding_window").is_null());
+  CHECK(lines().empty());
+  json.erase("sliding_window");
+  CHECK(lines() == "sliding_window: 4096 (not given), model.window = 0");
+  model.window = 4096;
+  CHECK(lines().empty());
+}
+
+TEST_CASE("other families are refused by name, and too few learned positions") {
+  CHECK(ds::read_hf_config(R"({"model_type": "gemma"})", "", 0).refused.front() ==
+        "model_type: \"gemma\"; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta are "
+        "supported");
+  CHECK(ds::read_hf_config(R"({"model_type": "gpt2", "n_positions": 8})", "", 16).refused ==
+        std::vector<std::string>{"n_positions: 8; data.seq_len = 16 needs as many"});
 }
 
 namespace {
@@ -320,7 +363,7 @@ TEST_CASE("any piece of any tensor is read from a folder") {
       CAPTURE(arch);
       const ds::ModelConfig config = config_of(arch, std::string(arch) == "gpt2");
       const auto ours = write_folder(folder, config, 300, dtype);
-      const ds::HfModel model(folder, {.model = config, .positions = 16});
+      ds::HfModel model(folder, {.model = config, .positions = 16});
       for (const auto& [name, values] : ours) {
         CAPTURE(name);
         const auto size = std::ssize(values);
@@ -342,6 +385,133 @@ TEST_CASE("any piece of any tensor is read from a folder") {
   std::filesystem::remove_all(folder);
 }
 
+namespace {
+
+/// A new folder, removed at the end.
+class NewFolder {
+ public:
+  NewFolder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
+  ~NewFolder() { std::filesystem::remove_all(path_); }
+  NewFolder(const NewFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string text() const {
+    std::ifstream file(path_ + "/model.safetensors", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void set_text(const std::string& text) const {
+    std::ofstream(path_ + "/model.safetensors", std::ios::binary) << text;
+  }
+
+ private:
+  std::string path_ = std::filesystem::temp_directory_path() / "hf_model_test.XXXXXX";
+};
+
+}  // namespace
+
+TEST_CASE("new rows of a larger vocabulary are the mean of the folder's; padding stays zero") {
+  const NewFolder folder;
+  for (const bool tied : {true, false}) {
+    ds::ModelConfig config = config_of("llama", tied);
+    config.tokens = 310;
+    const auto ours = write_folder(folder.path(), config, 300, ds::DType::f32);
+    ds::HfModel model(folder.path(), {.model = config, .positions = 16});
+    CHECK(model.note() == folder.path() + " has 300 tokens: rows 300 to 309 of the embedding" +
+                              (tied ? "" : " and of the head") + " begin as the mean of its rows");
+    for (const char* name : {"embed_tokens.weight", "lm_head.weight"}) {
+      if (tied && std::string(name) == "lm_head.weight") continue;
+      const std::vector<float>& old = ours.at(name);
+      std::vector<double> mean(48);
+      for (std::size_t i = 0; i < std::size_t{300} * 48; ++i)
+        mean[i % 48] += static_cast<double>(old[i]) / 300;
+      std::vector<float> all(std::size_t{320} * 48), piece(100);
+      model.read(name, 0, all);
+      CHECK(std::memcmp(all.data(), old.data(), std::size_t{300} * 48 * 4) == 0);
+      for (std::size_t i = std::size_t{300} * 48; i < all.size(); ++i)
+        CHECK(static_cast<double>(all[i]) ==
+              doctest::Approx(i < std::size_t{310} * 48 ? mean[i % 48] : 0.0));
+      // A rank that reads only a part of the new rows has the same bits.
+      for (const std::int64_t first : {300 * 48 - 7, 305 * 48 + 5, 310 * 48 - 50}) {
+        model.read(name, first, piece);
+        CHECK(std::memcmp(piece.data(), all.data() + first, 400) == 0);
+      }
+    }
+  }
+  ds::ModelConfig same = config_of("llama", true);
+  same.tokens = 300;
+  write_folder(folder.path(), same, 300, ds::DType::f32);
+  CHECK(ds::HfModel(folder.path(), {.model = same, .positions = 16}).note().empty());
+}
+
+TEST_CASE("weights that are no finite numbers are named once they were read") {
+  const NewFolder folder;
+  const ds::ModelConfig config = config_of("llama", true);
+  for (const auto& [dtype, infinite] :
+       {std::pair{ds::DType::bf16, 0x7F80}, {ds::DType::f16, 0xFE00}}) {
+    const auto ours = write_folder(folder.path(), config, 300, dtype);
+    std::string text = folder.text();
+    const auto tensors = ds::hf_tensors(config, 300, 16);
+    const auto shards = ds::cut_shards(tensors, dtype, std::int64_t{1} << 60);
+    std::size_t at = shards[0].header.size();
+    for (const std::size_t i : shards[0].tensors) {
+      if (tensors[i].name == "model.layers.1.self_attn.v_proj.weight")  // (16, 48)
+        std::memcpy(&text[at + 2 * (3 * 48 + 5)], &infinite, 2);
+      if (tensors[i].name == "model.norm.weight") std::memcpy(&text[at + 2 * 7], &infinite, 2);
+      at += static_cast<std::size_t>(tensors[i].elements()) * 2;
+    }
+    folder.set_text(text);
+    ds::HfModel model(folder.path(), {.model = config, .positions = 16});
+    model.require_finite();  // nothing was read
+    for (const auto& [name, values] : ours) {
+      std::vector<float> into(values.size());
+      model.read(name, 0, into);
+    }
+    try {
+      model.require_finite();
+      FAIL("it must throw");
+    } catch (const ds::Error& error) {
+      const std::string wrong = error.what();
+      CHECK(wrong.find("\n  model.layers.1.self_attn.v_proj.weight: ") != std::string::npos);
+      CHECK(wrong.find(" at [3, 5]\n") != std::string::npos);
+      CHECK(wrong.find("model.norm.weight: ") != std::string::npos);
+      CHECK(wrong.find(" at [7]") != std::string::npos);
+      CHECK(wrong.find("v_proj") == wrong.rfind("v_proj"));
+    }
+  }
+}
+
+TEST_CASE("norms may be called gamma and beta, and names may lack their prefix") {
+  const NewFolder folder;
+  for (const char* arch : {"gpt2", "llama"}) {
+    const ds::ModelConfig config = config_of(arch, true);
+    const auto ours = write_folder(folder.path(), config, 320, ds::DType::f32);
+    std::string text = folder.text();
+    std::uint64_t length = 0;
+    std::memcpy(&length, text.data(), 8);
+    nlohmann::ordered_json header = nlohmann::ordered_json::parse(text.substr(8, length)), renamed;
+    for (const auto& [name, entry] : header.items()) {
+      std::string old = name;
+      if (old.starts_with("transformer.") || old.starts_with("model."))
+        old.erase(0, old.find('.') + 1);
+      if (old.find("ln_") != std::string::npos || old.find("norm.") != std::string::npos) {
+        const std::size_t dot = old.rfind('.') + 1;
+        old = old.substr(0, dot) + (old.substr(dot) == "weight" ? "gamma" : "beta");
+      }
+      renamed[old] = entry;
+    }
+    const std::string new_header = renamed.dump();
+    const std::uint64_t new_length = new_header.size();
+    std::string out(8, ' ');
+    std::memcpy(out.data(), &new_length, 8);
+    folder.set_text(out + new_header + text.substr(8 + length));
+    ds::HfModel model(folder.path(), {.model = config, .positions = 16});
+    for (const auto& [name, values] : ours) {
+      std::vector<float> into(values.size());
+      model.read(name, 0, into);
+      CHECK(std::memcmp(into.data(), values.data(), values.size() * 4) == 0);
+    }
+  }
+}
+
 TEST_CASE("sizes beyond all limits are read, also where a default follows from them") {
   const ds::HfConfig config = ds::read_hf_config(R"({"n_embd": 500000000})", "gpt2", 16);
   CHECK(config.refused.empty());
@@ -357,7 +527,8 @@ TEST_CASE("null heads of keys are as many as heads; missing ones have each class
     const ds::HfConfig config = ds::read_hf_config(text, "", 16);
     return std::ranges::find(config.fields, "model.kv_heads", &ds::HfConfig::Field::key)->theirs;
   };
-  for (const auto& [arch, missing] : {std::pair{"llama", 4}, {"mistral", 8}, {"qwen2", 32}}) {
+  for (const auto& [arch, missing] :
+       {std::pair{"llama", 4}, {"mistral", 8}, {"qwen2", 32}, {"qwen3", 32}}) {
     const std::string keys =
         fmt::format(R"("model_type": "{}", "hidden_size": 64, "num_attention_heads": 4)", arch);
     CHECK(kv_heads("{" + keys + "}") ==

@@ -11,9 +11,10 @@ using namespace ds::test;  // NOLINT
 
 namespace {
 
-Program llama(bool tied = false, std::int64_t kv_heads = 1, double dropout = 0) {
+Program llama(bool tied = false, std::int64_t kv_heads = 1, double dropout = 0,
+              const char* arch = "llama") {
   ModelConfig config = tiny_config();
-  config.arch = "llama";
+  config.arch = arch;
   config.kv_heads = kv_heads;
   config.ffn = 24;
   config.tied = tied;
@@ -90,4 +91,27 @@ TEST_CASE("Llama: selective recomputes norms, SwiGLU and attention, not the rota
   CHECK(count<ops::Attention>(program) == 2 + 2);
   CHECK(count<ops::Rotary>(program) == 2 + 2);  // forward and backward
   CHECK(count<ops::Linear>(program) == 2 * 4);
+}
+
+TEST_CASE("Qwen3: norms of heads before the rotation, with weights of one head; not run again") {
+  for (const std::int64_t kv_heads : {1, 2}) {
+    for (const Recompute policy : {Recompute::none, Recompute::selective, Recompute::block}) {
+      const Program step = recompute(differentiate(llama(false, kv_heads, 0.1, "qwen3")), policy);
+      verify(step);
+      ShardSpec spec = spec_of(1, 2, 2, 2, ShardSpec::Order::step);
+      for (spec.stage = 0; spec.stage <= 3; ++spec.stage) verify(shard(step, spec));
+    }
+  }
+  const Program program = differentiate(llama(false, 1, 0, "qwen3"));
+  const Op& norm = op_at(program, "block1.attn.norms");
+  CHECK(op_at(program, "block1.attn.rotary").in[0] == norm.out[0]);
+  CHECK(name_of(program, norm.in[1]) == "layers.1.self_attn.q_norm.weight");
+  CHECK(program.value(norm.in[2]).shape == Shape{8});
+  const Op& back = op_at(program, "block1.attn.norms.grad");
+  CHECK(op_at(program, "block1.attn.rotary.grad").out[0] == back.in[0]);
+  CHECK(op_at(program, "block1.attn.qkv.grad.in").in[0] == back.out[0]);
+  CHECK(name_of(program, back.out[2]) == "layers.1.self_attn.k_norm.weight.grad");
+  const Program again = recompute(program, Recompute::selective);
+  CHECK(count<ops::HeadNorm>(again) == 2);
+  CHECK(count<ops::HeadNormBackward>(again) == 2);
 }

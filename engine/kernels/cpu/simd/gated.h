@@ -28,7 +28,7 @@ struct Gated {
       const float rstd = 1.0F / __builtin_sqrtf(sum(squares) / static_cast<float>(n) + a.eps);
       Act* out = act(a.out) + r * n;
       each(n, [&](auto get, auto put) { put(out, get(x) * broadcast(rstd) * get(act(a.weight))); });
-      a.rstd[r] = rstd;
+      if (a.rstd != nullptr) a.rstd[r] = rstd;
     }
   }
 
