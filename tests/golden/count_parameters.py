@@ -33,6 +33,16 @@ def qwen3(*sizes, **more):
     return family("Qwen3", *sizes, head_dim=128, **more)
 
 
+def bert(layers, hidden, heads, ffn, vocab):
+    return transformers.BertConfig(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
+                                   intermediate_size=ffn, vocab_size=vocab)
+
+
+def roberta(layers, hidden, heads, ffn):
+    return transformers.RobertaConfig(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
+                                      intermediate_size=ffn, vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
+
+
 LLAMA3_8B, LLAMA3_70B = (32, 4096, 32, 8, 14336, 128256), (80, 8192, 64, 8, 28672, 128256)
 PRESETS = {
     "gpt2-124m": gpt2(12, 768, 12),
@@ -73,6 +83,13 @@ PRESETS = {
     "qwen3-8b": qwen3(36, 4096, 32, 8, 12288, 151936),
     "qwen3-14b": qwen3(40, 5120, 40, 8, 17408, 151936),
     "qwen3-32b": qwen3(64, 5120, 64, 8, 25600, 151936),
+    "bert-base-uncased": bert(12, 768, 12, 3072, 30522),
+    "bert-base-cased": bert(12, 768, 12, 3072, 28996),
+    "bert-large-uncased": bert(24, 1024, 16, 4096, 30522),
+    "bert-large-cased": bert(24, 1024, 16, 4096, 28996),
+    "roberta-base": roberta(12, 768, 12, 3072),
+    "roberta-large": roberta(24, 1024, 16, 4096),
+    "hello-deepspeed": roberta(6, 256, 8, 512),
 }
 
 if __name__ == "__main__":
@@ -81,7 +98,9 @@ if __name__ == "__main__":
         file.write("# Preset, rows of the embedding, parameters as transformers counts them (count_parameters.py)\n")
         for preset, config in PRESETS.items():
             with torch.device("meta"):
-                model = transformers.AutoModelForCausalLM.from_config(config)
+                is_masked = config.model_type in ("bert", "roberta")
+                auto = transformers.AutoModelForMaskedLM if is_masked else transformers.AutoModelForCausalLM
+                model = auto.from_config(config)
             model.tie_weights()
             count = sum(p.numel() for p in model.parameters())  # a shared tensor counts once
             file.write(f"{preset} {config.vocab_size} {count}\n")
