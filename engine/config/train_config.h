@@ -69,6 +69,7 @@ struct DeterminismConfig {
 struct RunConfig {
   std::int64_t steps = 0;
   std::int64_t seed = 1;
+  std::vector<std::string> freeze;     // patterns of the tensors that do not train
   std::int64_t validate_every = 0;     // steps; 0 = only at the end
   std::int64_t validate_batches = 16;  // micro-batches per virtual rank
   friend bool operator==(const RunConfig&, const RunConfig&) = default;

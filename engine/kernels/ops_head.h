@@ -17,11 +17,13 @@ struct HeadLoss {
   std::int64_t valid_vocab = 0, chunk_rows = 0;
 };
 
-/// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.
+/// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`. din or
+/// dweight may be missing: the first where nothing before the head trains, the second where it is
+/// frozen.
 /// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C) f32.   Order: din may share in's memory.
 struct HeadLossBackward {
   HeadLoss forward;
-  Tensor din, dweight;
+  Tensor din{}, dweight{};
   float loss_scale = 1.0F;
   bool accumulate = false;
 };

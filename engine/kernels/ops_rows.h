@@ -15,10 +15,11 @@ struct Embed {
 };
 
 /// Adds dout to the rows of dwte that the tokens select (in row order, so always the same bits) and
-/// to dwpe (if given). Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
+/// to dwpe. Either may be missing (frozen). Shapes: tokens (rows) i32; dout (rows, C) act;
+/// dwte (V, C), dwpe (T, C) f32.
 struct EmbedBackward {
   ConstTensor tokens, dout;
-  Tensor dwte, dwpe{};
+  Tensor dwte{}, dwpe{};
   bool accumulate_wte = false, accumulate_wpe = false;
 };
 
@@ -33,12 +34,13 @@ struct LayerNorm {
   float eps = 1e-5F;
 };
 
-/// din = LayerNorm's gradient + dresidual (if given). `in` is the normalized input.
+/// din = LayerNorm's gradient + dresidual (if given). `in` is the normalized input. dweight and
+/// dbias may be missing (frozen).
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight,
 /// dbias (C) f32. Order:  din may share dresidual's memory.
 struct LayerNormBackward {
   ConstTensor dout, in, weight, mean, rstd, dresidual{};
-  Tensor din, dweight, dbias;
+  Tensor din, dweight{}, dbias{};
   bool accumulate = false;
 };
 
@@ -52,12 +54,13 @@ struct RmsNorm {
   float eps = 1e-5F;
 };
 
-/// din = RmsNorm's gradient + dresidual (if given). `in` is the normalized input.
+/// din = RmsNorm's gradient + dresidual (if given). `in` is the normalized input. dweight may be
+/// missing (frozen).
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; rstd (rows) f32; dweight (C)
 /// f32. Order:  din may share dresidual's memory.
 struct RmsNormBackward {
   ConstTensor dout, in, weight, rstd, dresidual{};
-  Tensor din, dweight;
+  Tensor din, dweight{};
   bool accumulate = false;
 };
 

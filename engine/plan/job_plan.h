@@ -9,6 +9,7 @@
 
 #include "engine/config/train_config.h"
 #include "engine/plan/rates.h"
+#include "engine/program/freeze.h"
 
 namespace ds {
 
@@ -24,6 +25,7 @@ struct BuiltRank {
   Program step;
   ShardSpec spec;
   PlacementPlan placement;
+  double flops_per_token = 0;  // of forward and backward pass, without recomputation
 };
 /// Errors: Error{config}, as make_programs() (engine/train/programs.h).
 using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;
@@ -41,6 +43,8 @@ struct RankPlan {
   int rank = 0;
   std::array<TierBytes, kTiers> tiers;  // in the order of Tier
   StepWork work;
+  TrainedCount parameters;  // of the whole model
+  double flops_per_token = 0;
 
   [[nodiscard]] std::int64_t device_bytes() const { return bytes(Tier::device); }
   [[nodiscard]] std::int64_t host_bytes() const {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
@@ -18,8 +17,13 @@ std::string head(const PlanReport& report) {
       format_count(report.parameters), name_of(config.precision.dtype), cluster.nodes,
       cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP per token\n", config.batch.global,
-                      format_count(tokens),
-                      format_count(training_flops_per_token(config.model, config.data.seq_len)));
+                      format_count(tokens), format_count(report.ranks.front().flops_per_token));
+  const TrainedCount& parameters = report.ranks.front().parameters;
+  if (parameters.frozen > 0)
+    text += fmt::format("trains   {} of {} parameters; {} are frozen\n",
+                        format_count(static_cast<double>(parameters.trained)),
+                        format_count(static_cast<double>(parameters.trained + parameters.frozen)),
+                        format_count(static_cast<double>(parameters.frozen)));
   if (report.auto_chosen)
     text += fmt::format(
         "auto     recompute.policy = {}, zero.gather_bucket = {}, "

@@ -6,7 +6,9 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/plan/work.h"
 #include "engine/program/decay.h"
+#include "engine/program/freeze.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
@@ -142,6 +144,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
   };
+  const auto built = [&](const ModelShape& of) {
+    return freeze(build_model(config.model, of), config.train.freeze);
+  };
   TrainPrograms programs;
   programs.spec = shard_spec(config, rank, world_size);
   const ShardSpec& spec = programs.spec;
@@ -149,13 +154,14 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto for_use = [&](const Program& program) {
     return offload_weights(shard_forward(program, spec), spec, offload);
   };
-  programs.validation = for_use(build_model(config.model, shape));
-  programs.trunk = for_use(without_head(build_model(config.model, one)));
-  const Program forward =
-      without_decay(build_model(config.model, training), config.optimizer.no_decay);
+  programs.validation = for_use(built(shape));
+  programs.trunk = for_use(without_head(built(one)));
+  const Program forward = without_decay(built(training), config.optimizer.no_decay);
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
+  programs.flops_per_token =
+      flops_of(differentiated) / static_cast<double>(shape.micro * shape.seq_len);
   Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
                             config.device.epilogues == Epilogues::fused);
   show("recompute", whole);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
-#include "engine/monitor/model_flops.h"
+#include "engine/program/freeze.h"
 
 namespace ds {
 namespace {
@@ -21,14 +21,14 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::ti
       tokens_per_s_(kMedianWindow),
       peak_fraction_(kMedianWindow),
       started_(started),
-      logged_at_(Clock::now()),
-      flops_per_token_(training_flops_per_token(config.model, config.data.seq_len)) {}
+      logged_at_(Clock::now()) {}
 
 double Reporter::elapsed() const { return seconds_of(Clock::now() - started_); }
 
 void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
                       int world_size) {
   summary_.parameters = trainer.parameters();
+  flops_per_token_ = trainer.flops_per_token();
   summary_.world_size = world_size;
   summary_.device = device;
   for (const Tier tier : {Tier::device, Tier::pinned_host, Tier::host})
@@ -41,6 +41,11 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                              model.arch, model.layers, model.hidden, model.heads,
                              format_count(static_cast<double>(trainer.parameters())),
                              name_of(config_.precision.dtype)));
+  const TrainedCount count = trained_count(trainer.step_program());
+  if (count.frozen > 0)
+    progress_.note(fmt::format("trains   {} parameters; {} are frozen",
+                               format_count(static_cast<double>(count.trained)),
+                               format_count(static_cast<double>(count.frozen))));
   progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
                              format_bytes(data.train.size()), format_bytes(data.validation.size()),
                              config_.data.seq_len));

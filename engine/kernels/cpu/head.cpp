@@ -210,8 +210,8 @@ void run(const Context& c, const HeadLossBackward& a) {
   for_chunks(c, a.forward, [&](Chunk& chunk) {
     chunk.softmax(a.loss_scale);
     // The weight gradient comes first: it reads `in`, and `din` may share that memory.
-    chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
-    chunk.input_gradient(a.din.data);
+    if (a.dweight) chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
+    if (a.din) chunk.input_gradient(a.din.data);
   });
 }
 

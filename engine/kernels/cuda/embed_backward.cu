@@ -112,10 +112,10 @@ int passes_of(std::int64_t vocab) {
 }
 
 template <class T, int kCount>
-cudaError_t backward(const Launch& l, const EmbedGradient& a) {
+cudaError_t sum_tokens(const Launch& l, const EmbedGradient& a) {
   const int passes = passes_of(a.vocab);
-  cudaError_t error = launch(sort_tokens_kernel, {1, kSortThreads}, l.stream, a.tokens,
-                             static_cast<int>(a.rows), passes, a.sort);
+  const cudaError_t error = launch(sort_tokens_kernel, {1, kSortThreads}, l.stream, a.tokens,
+                                   static_cast<int>(a.rows), passes, a.sort);
   if (error != cudaSuccess) return error;
   const bool odd = passes % 2 == 1;
   const TokenSums sums{.keys = odd ? a.sort.keys : a.sort.keys_more,
@@ -127,8 +127,15 @@ cudaError_t backward(const Launch& l, const EmbedGradient& a) {
   const std::int64_t slab = 32 * kCount;
   const dim3 grid(static_cast<unsigned>((a.rows + kWarps - 1) / kWarps),
                   static_cast<unsigned>((a.width + slab - 1) / slab));
-  error = launch(sum_tokens_kernel<T, kCount>, {grid, kThreads}, l.stream, sums, dout);
+  return launch(sum_tokens_kernel<T, kCount>, {grid, kThreads}, l.stream, sums, dout);
+}
+
+/// Either table may be frozen: null.
+template <class T, int kCount>
+cudaError_t backward(const Launch& l, const EmbedGradient& a) {
+  const cudaError_t error = a.dwte == nullptr ? cudaSuccess : sum_tokens<T, kCount>(l, a);
   if (error != cudaSuccess || a.dwpe == nullptr) return error;
+  const auto* dout = static_cast<const T*>(a.dout);
   const std::int64_t elements = a.time * a.width, each = kThreads * kCount;
   return launch(sum_positions_kernel<T, kCount>,
                 {static_cast<unsigned>((elements + each - 1) / each), kThreads}, l.stream, dout,

@@ -38,12 +38,12 @@ TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
 
 template <>
 void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
-  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
+  const std::int64_t width = a.dout.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : rows;
   DS_ASSERT(a.tokens.dtype == DType::i32 && a.dout.elements() == rows * width);
   DS_ASSERT(rows % time == 0 && rows <= INT32_MAX);
   Scratch scratch = c.scratch();
-  if (!a.accumulate_wte) {
+  if (a.dwte && !a.accumulate_wte) {
     check(cudaMemsetAsync(a.dwte.data, 0, static_cast<std::size_t>(a.dwte.bytes()), stream),
           "EmbedBackward");
   }
@@ -55,7 +55,7 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
                                .rows = rows,
                                .time = time,
                                .width = width,
-                               .vocab = a.dwte.shape[0],
+                               .vocab = a.dwte ? a.dwte.shape[0] : 0,
                                .accumulate_wpe = a.accumulate_wpe,
                                .sort = take_sort(scratch, rows)}),
         "EmbedBackward");

@@ -67,8 +67,11 @@ void reverse_linear(Reverse& reverse, const Op& op) {
   const auto dweight = reverse.parameter(weight);
   Reverse::ParameterGradient dbias;
   if (bias != kNoValue) dbias = reverse.parameter(bias);
-  reverse.emit(op, ".weight", ops::LinearBackwardWeight{}, {in, dout}, {dweight.value, dbias.value},
-               {dweight.adds, dbias.adds});
+  if (dweight.value != kNoValue || dbias.value != kNoValue) {
+    reverse.emit(op, ".weight", ops::LinearBackwardWeight{}, {in, dout},
+                 {dweight.value, dbias.value}, {dweight.adds, dbias.adds});
+  }
+  if (!reverse.wants(in)) return;
   const ValueId din = reverse.gradient_like(op, "in", in), pre = gelu_argument(reverse, in);
   reverse.emit(op, ".in", ops::LinearBackwardInput{}, {dout, weight, pre}, {din});
   reverse.contribute(pre == kNoValue ? in : pre, din);
@@ -112,10 +115,12 @@ BoundOp bind_linear_backward_input(const OpSite& at) {
 void check_linear_backward_weight(const Operands& o) {
   const Value &in = o.in(0), &dout = o.in(1);
   DS_ASSERT(rows(in) == rows(dout) && in.dtype == dout.dtype);
-  DS_ASSERT(is(o.out(0), DType::f32, {columns(in), columns(dout)}));
+  DS_ASSERT(o.has_out(0) || o.has_out(1));
+  DS_ASSERT(!o.has_out(0) || is(o.out(0), DType::f32, {columns(in), columns(dout)}));
   if (!o.has_out(1)) return;
   DS_ASSERT(is(o.out(1), DType::f32, {columns(dout)}));
-  DS_ASSERT(o.op().adds_to(0) == o.op().adds_to(1), "the kernel has one flag for both");
+  DS_ASSERT(!o.has_out(0) || o.op().adds_to(0) == o.op().adds_to(1),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_linear_backward_weight(const OpSite& at) {
@@ -123,10 +128,11 @@ BoundOp bind_linear_backward_weight(const OpSite& at) {
                                        .dout = at.in(1),
                                        .dweight = at.out(0),
                                        .dbias = at.out(1),
-                                       .accumulate = at.op.adds_to(0)});
+                                       .accumulate = at.op.adds != 0});
 }
 
 double linear_backward_weight_flops(const Operands& o) {
+  if (!o.has_out(0)) return 0;
   return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.out(0).shape.elements());
 }
 
@@ -166,7 +172,7 @@ constinit const OpRow ops::LinearBackwardInput::row{.name = "linear_backward_inp
 
 constinit const OpRow ops::LinearBackwardWeight::row{.name = "linear_backward_weight",
                                                      .in = {"in", "dout"},
-                                                     .out = {"dweight+", "dbias?+"},
+                                                     .out = {"dweight?+", "dbias?+"},
                                                      .check = check_linear_backward_weight,
                                                      .bind = bind_linear_backward_weight,
                                                      .flops = linear_backward_weight_flops,

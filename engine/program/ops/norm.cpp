@@ -60,7 +60,6 @@ void reverse_layernorm(Reverse& reverse, const Op& op) {
   const ValueId in = normalized(op), dout = gradient_of_result(reverse, op);
   const ValueId din = reverse.gradient_like(op, "in", in);
   const auto dweight = reverse.parameter(op.in[2]), dbias = reverse.parameter(op.in[3]);
-  DS_ASSERT(dweight.adds == dbias.adds);
   reverse.emit(op, "", ops::LayerNormBackward{},
                {dout, in, op.in[2], op.out[2], op.out[3], reverse.gradient_of(in)},
                {din, dweight.value, dbias.value}, {false, dweight.adds, dbias.adds});
@@ -72,8 +71,10 @@ void check_layernorm_backward(const Operands& o) {
   DS_ASSERT(same(dout, o.in(1)) && same(dout, din) && (!o.has_in(5) || same(dout, o.in(5))));
   DS_ASSERT(is(o.in(2), din.dtype, {columns(din)}));
   DS_ASSERT(is(o.in(3), DType::f32, {rows(din)}) && is(o.in(4), DType::f32, {rows(din)}));
-  DS_ASSERT(is(o.out(1), DType::f32, {columns(din)}) && is(o.out(2), DType::f32, {columns(din)}));
-  DS_ASSERT(o.op().adds_to(1) == o.op().adds_to(2), "the kernel has one flag for both");
+  for (const std::size_t i : {1, 2})
+    DS_ASSERT(!o.has_out(i) || is(o.out(i), DType::f32, {columns(din)}));
+  DS_ASSERT(!o.has_out(1) || !o.has_out(2) || o.op().adds_to(1) == o.op().adds_to(2),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_layernorm_backward(const OpSite& at) {
@@ -86,7 +87,7 @@ BoundOp bind_layernorm_backward(const OpSite& at) {
                                     .din = at.out(0),
                                     .dweight = at.out(1),
                                     .dbias = at.out(2),
-                                    .accumulate = at.op.adds_to(1)});
+                                    .accumulate = at.op.adds != 0});
 }
 
 void check_rmsnorm(const Operands& o) {
@@ -119,7 +120,7 @@ void check_rmsnorm_backward(const Operands& o) {
   const Value &dout = o.in(0), &din = o.out(0);
   DS_ASSERT(same(dout, o.in(1)) && same(dout, din) && (!o.has_in(4) || same(dout, o.in(4))));
   DS_ASSERT(is(o.in(2), din.dtype, {columns(din)}) && is(o.in(3), DType::f32, {rows(din)}));
-  DS_ASSERT(is(o.out(1), DType::f32, {columns(din)}));
+  DS_ASSERT(!o.has_out(1) || is(o.out(1), DType::f32, {columns(din)}));
 }
 
 BoundOp bind_rmsnorm_backward(const OpSite& at) {
@@ -152,7 +153,7 @@ constinit const OpRow ops::LayerNorm::row{.name = "layernorm",
 constinit const OpRow ops::LayerNormBackward::row{
     .name = "layernorm_backward",
     .in = {"dout", "in", "weight", "mean", "rstd", "dresidual?"},
-    .out = {"din", "dweight+", "dbias+"},
+    .out = {"din", "dweight?+", "dbias?+"},
     .check = check_layernorm_backward,
     .bind = bind_layernorm_backward,
     .uses_scratch = true};
@@ -169,7 +170,7 @@ constinit const OpRow ops::RmsNorm::row{.name = "rmsnorm",
 constinit const OpRow ops::RmsNormBackward::row{
     .name = "rmsnorm_backward",
     .in = {"dout", "in", "weight", "rstd", "dresidual?"},
-    .out = {"din", "dweight+"},
+    .out = {"din", "dweight?+"},
     .check = check_rmsnorm_backward,
     .bind = bind_rmsnorm_backward,
     .uses_scratch = true};

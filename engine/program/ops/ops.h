@@ -51,7 +51,7 @@ namespace ops {
 struct Embed {
   static const OpRow row;
 };
-/// tokens, dout -> dwte+, dwpe?+
+/// tokens, dout -> dwte?+, dwpe?+
 struct EmbedBackward {
   static const OpRow row;
 };
@@ -62,7 +62,7 @@ struct LayerNorm {
   static const OpRow row;
   float eps = 1e-5F;
 };
-/// dout, in, weight, mean, rstd, dresidual? -> din, dweight+, dbias+
+/// dout, in, weight, mean, rstd, dresidual? -> din, dweight?+, dbias?+
 struct LayerNormBackward {
   static const OpRow row;
 };
@@ -71,7 +71,7 @@ struct RmsNorm {
   static const OpRow row;
   float eps = 1e-5F;
 };
-/// dout, in, weight, rstd, dresidual? -> din, dweight+
+/// dout, in, weight, rstd, dresidual? -> din, dweight?+
 struct RmsNormBackward {
   static const OpRow row;
 };
@@ -87,7 +87,7 @@ struct Linear {
 struct LinearBackwardInput {
   static const OpRow row;
 };
-/// in, dout -> dweight+, dbias?+
+/// in, dout -> dweight?+, dbias?+
 struct LinearBackwardWeight {
   static const OpRow row;
 };
@@ -147,7 +147,7 @@ struct HeadLoss {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
 };
-/// in, weight, targets -> loss, count, din, dweight+
+/// in, weight, targets -> loss, count, din?, dweight?+
 struct HeadLossBackward {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
