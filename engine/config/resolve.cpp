@@ -114,6 +114,24 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
   model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
 }
 
+void resolve_lora(TrainConfig& config, const GivenKeys& given) {
+  LoraConfig& lora = config.lora;
+  if (lora.rank == 0) {
+    if (lora == LoraConfig{}) return;
+    throw given.error({"lora.alpha", "lora.targets", "lora.dropout", "lora.train", "lora.rslora"},
+                      "the keys of [lora] need lora.rank", "write rank = 8 under [lora]");
+  }
+  if (lora.alpha == 0) lora.alpha = static_cast<double>(lora.rank);
+  if (lora.targets.empty())
+    throw given.error({"lora.targets"}, "lora.targets names no layer",
+                      "leave it out: all linear layers get adapters");
+  if (!config.train.freeze.empty())
+    throw given.error({"train.freeze"},
+                      "train.freeze does not apply with lora.rank: all tensors of "
+                      "the model are frozen",
+                      "leave it out; lora.train lists tensors that train beside the adapters");
+}
+
 void resolve_data(const DataConfig& data, const GivenKeys& given) {
   if (data.train.empty()) {
     throw given.error({}, "missing key data.train",
@@ -223,6 +241,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   DS_ASSERT(world_size >= 1);
   resolve_order(config);
   resolve_model(config.model, given);
+  resolve_lora(config, given);
   resolve_data(config.data, given);
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,6 +41,23 @@ struct ModelConfig {
     return head_size != 0 || heads == 0 ? head_size : hidden / heads;
   }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
+/// Low-rank adapters beside linear layers (engine/program/adapters.h); rank = 0: none.
+struct LoraConfig {
+  std::int64_t rank = 0;
+  double alpha = 0;  // resolved: rank unless given
+  bool rslora = false;
+  std::vector<std::string> targets{"all-linear"};
+  double dropout = 0;
+  std::vector<std::string> train{};  // patterns of tensors that train beside the adapters
+  std::string from{};                // PEFT folder to begin with; empty: new adapters
+  /// Returns the factor of the adapters' products.
+  [[nodiscard]] double scale() const {
+    const auto r = static_cast<double>(rank);
+    return rank == 0 ? 0 : alpha / (rslora ? std::sqrt(r) : r);
+  }
+  friend bool operator==(const LoraConfig&, const LoraConfig&) = default;
 };
 
 struct DataConfig {
@@ -146,6 +164,7 @@ struct DebugConfig {
 
 struct TrainConfig {
   ModelConfig model;
+  LoraConfig lora;
   DataConfig data;
   BatchConfig batch;
   OptimizerConfig optimizer;

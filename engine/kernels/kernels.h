@@ -18,6 +18,7 @@
 
 #include "engine/device/device.h"
 #include "engine/kernels/ops_attention.h"
+#include "engine/kernels/ops_columns.h"
 #include "engine/kernels/ops_head.h"
 #include "engine/kernels/ops_linear.h"
 #include "engine/kernels/ops_rows.h"
@@ -31,8 +32,8 @@ using KernelOp =
     std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
                  Linear, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, SwiGlu,
                  SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, Dropout, Attention,
-                 AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
-                 OptimizerUpdate, FillNormal, Cast>;
+                 AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, AddColumns,
+                 TakeColumns, LeafSquares, OptimizerUpdate, FillNormal, Cast>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
 /// Errors: mismatched shapes and types are bugs (DS_ASSERT).
@@ -43,9 +44,10 @@ class Kernels {
   /// Sizes for the scratch: the largest of each in any program that will run.
   struct Extents {
     std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
-    std::int64_t kv_heads = 0;   // 0: equal to heads
-    std::int64_t head_size = 0;  // 0: width / heads
-    bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
+    std::int64_t kv_heads = 0;      // 0: equal to heads
+    std::int64_t head_size = 0;     // 0: width / heads
+    std::int64_t adapter_rank = 0;  // columns between the two products of an adapter; 0: none
+    bool gated = false;             // the feed-forward layer's first product has 2 * ffn columns
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

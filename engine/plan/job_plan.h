@@ -25,7 +25,7 @@ struct BuiltRank {
   Program step;
   ShardSpec spec;
   PlacementPlan placement;
-  double flops_per_token = 0;  // of forward and backward pass, without recomputation
+  double flops_per_token = 0;
 };
 /// Errors: Error{config}, as make_programs() (engine/train/programs.h).
 using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;

@@ -17,7 +17,7 @@ std::string head(const PlanReport& report) {
       format_count(report.parameters), name_of(config.precision.dtype), cluster.nodes,
       cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP per token\n", config.batch.global,
-                      format_count(tokens), format_count(report.ranks.front().flops_per_token));
+                      format_count(tokens), format_count(heaviest(report.ranks).flops_per_token));
   const TrainedCount& parameters = report.ranks.front().parameters;
   if (parameters.frozen > 0)
     text += fmt::format("trains   {} of {} parameters; {} are frozen\n",

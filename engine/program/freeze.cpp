@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/program/adapters.h"
 #include "engine/program/tensor_names.h"
 
 namespace ds {
@@ -10,8 +11,9 @@ namespace {
 
 class FreezePass {
  public:
-  FreezePass(Program model, const std::vector<std::string>& patterns)
-      : program_(std::move(model)), patterns_(patterns) {}
+  /// `trains`: the patterns say what trains, beside adapters, not what is frozen.
+  FreezePass(Program model, const std::vector<std::string>& patterns, bool trains)
+      : program_(std::move(model)), patterns_(patterns), trains_(trains) {}
 
   Program run() {
     for (const std::string& pattern : patterns_) require_match(pattern);
@@ -30,12 +32,13 @@ class FreezePass {
       for (const ParamTensor& tensor : group.tensors)
         if (matches_name(pattern, tensor.name)) return;
     }
-    throw no_such_tensor("train.freeze", pattern, program_);
+    throw no_such_tensor(trains_ ? "lora.train" : "train.freeze", pattern, program_);
   }
 
   [[nodiscard]] bool is_frozen(const ParamTensor& tensor) const {
-    return std::ranges::any_of(
+    const bool matches = std::ranges::any_of(
         patterns_, [&](const std::string& pattern) { return matches_name(pattern, tensor.name); });
+    return trains_ ? !matches && !is_adapter(tensor.name) : matches;
   }
 
   /// Appends the group, or its two halves.
@@ -74,13 +77,18 @@ class FreezePass {
 
   Program program_;
   const std::vector<std::string>& patterns_;
+  const bool trains_;
 };
 
 }  // namespace
 
 Program freeze(Program model, const std::vector<std::string>& patterns) {
   if (patterns.empty()) return model;
-  return FreezePass(std::move(model), patterns).run();
+  return FreezePass(std::move(model), patterns, false).run();
+}
+
+Program freeze_all_but(Program model, const std::vector<std::string>& patterns) {
+  return FreezePass(std::move(model), patterns, true).run();
 }
 
 TrainedCount trained_count(const Program& program) {

@@ -35,6 +35,8 @@ std::string text_of(const ParamInit& init) {
       return "ones";
     case ParamInit::Kind::normal:
       return fmt::format("normal({})", init.standard_deviation);
+    case ParamInit::Kind::uniform:
+      return fmt::format("uniform({})", init.bound);
   }
   return {};
 }

@@ -74,8 +74,9 @@ const Kind& as(const Op& op) {
 
 /// Initial value of a parameter. Random numbers are keyed by the tensor's name.
 struct ParamInit {
-  enum class Kind : std::uint8_t { zeros, ones, normal } kind = Kind::zeros;
-  float standard_deviation = 0;
+  enum class Kind : std::uint8_t { zeros, ones, normal, uniform } kind = Kind::zeros;
+  float standard_deviation = 0;  // normal
+  float bound = 0;               // uniform in [-bound, bound)
 };
 
 /// One logical parameter tensor inside its group's flat memory.

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <memory>
 
-#include "engine/program/freeze.h"
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
@@ -292,11 +291,6 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
   };
   world.combine(std::as_writable_bytes(std::span(&own, 1)), add, Deadline::after(timeout));
   return world.rank() == 0 ? own.text() : std::string();
-}
-
-std::int64_t parameter_count(const Program& program) {
-  const TrainedCount count = trained_count(program);
-  return count.trained + count.frozen;
 }
 
 }  // namespace ds

@@ -14,6 +14,7 @@
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/corpus.h"
+#include "engine/exchange/peft_folder.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plan/device_share.h"
 #include "engine/plan/measure.h"
@@ -82,7 +83,9 @@ JobStart start_of(const JobRequest& given) {
 /// Error{config} if the folder does not fit the config.
 std::string import_of(const TrainConfig& config, const Resume& resume) {
   const bool begins = resume.checkpoint() == nullptr && is_imported(config.model);
-  return begins ? open_import(config).identity() : std::string();
+  const bool adapts = resume.checkpoint() == nullptr && !config.lora.from.empty();
+  return (begins ? open_import(config).identity() : std::string()) +
+         (adapts ? peft_identity(config.lora.from) : std::string());
 }
 
 /// Returns the config with the backend chosen for this machine. `reason` receives why it is not a

@@ -5,13 +5,12 @@
 
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
-#include "engine/models/build_model.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
-#include "engine/program/freeze.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
+#include "engine/train/trained_model.h"
 
 namespace ds {
 namespace {
@@ -144,8 +143,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
   };
-  const auto built = [&](const ModelShape& of) {
-    return freeze(build_model(config.model, of), config.train.freeze);
+  const auto built = [&](const ModelShape& of, double dropout = 0) {
+    return trained_model(config, of, dropout);
   };
   TrainPrograms programs;
   programs.spec = shard_spec(config, rank, world_size);
@@ -156,12 +155,13 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   };
   programs.validation = for_use(built(shape));
   programs.trunk = for_use(without_head(built(one)));
-  const Program forward = without_decay(built(training), config.optimizer.no_decay);
+  const Program forward =
+      without_decay(built(training, config.lora.dropout), config.optimizer.no_decay);
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
   programs.flops_per_token =
-      flops_of(differentiated) / static_cast<double>(shape.micro * shape.seq_len);
+      flops_of(differentiated) / static_cast<double>(training.micro * training.seq_len);
   Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
                             config.device.epilogues == Epilogues::fused);
   show("recompute", whole);

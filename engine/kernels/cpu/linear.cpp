@@ -166,12 +166,18 @@ std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
                                     {e.width, e.gated ? 2 * e.ffn : e.ffn},
                                     {e.ffn, e.width}};
   std::size_t largest = 0;
-  for (const auto& [k, n] : shapes) {
+  const auto measure = [&](std::int64_t k, std::int64_t n) {
     for (const auto make : {forward_product, input_product, weight_product}) {
       Scratch scratch;
       const ProductScratch measured(scratch, c, make(e.act, rows, k, n));
       largest = std::max(largest, scratch.used());
     }
+  };
+  for (const auto& [k, n] : shapes) {
+    measure(k, n);
+    if (e.adapter_rank == 0) continue;
+    measure(k, e.adapter_rank);
+    measure(e.adapter_rank, n);
   }
   return largest;
 }

@@ -140,6 +140,14 @@ void check_gelu(const Operands& o) { DS_ASSERT(same(o.in(0), o.out(0))); }
 
 BoundOp bind_gelu(const OpSite& at) { return call(at, Gelu{.in = at.in(0), .out = at.out(0)}); }
 
+void reverse_gelu(Reverse& reverse, const Op& op) {
+  const ValueId pre = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const ValueId dpre = reverse.gradient_like(op, "pre", pre);
+  reverse.emit(op, "", ops::GeluBackward{}, {pre, dout}, {dpre});
+  reverse.contribute(pre, dpre);
+}
+
 void check_gelu_backward(const Operands& o) {
   DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
 }
@@ -178,8 +186,13 @@ constinit const OpRow ops::LinearBackwardWeight::row{.name = "linear_backward_we
                                                      .flops = linear_backward_weight_flops,
                                                      .uses_scratch = true};
 
-constinit const OpRow ops::Gelu::row{
-    .name = "gelu", .in = {"pre"}, .out = {"out"}, .check = check_gelu, .bind = bind_gelu};
+constinit const OpRow ops::Gelu::row{.name = "gelu",
+                                     .in = {"pre"},
+                                     .out = {"out"},
+                                     .check = check_gelu,
+                                     .bind = bind_gelu,
+                                     .reverse = reverse_gelu,
+                                     .again = {.cheap = all_results}};
 
 constinit const OpRow ops::GeluBackward::row{.name = "gelu_backward",
                                              .in = {"pre", "dout"},

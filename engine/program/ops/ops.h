@@ -141,6 +141,22 @@ struct Add {
   static const OpRow row;
 };
 
+// columns.cpp
+/// in, delta, second?, third? -> out. Adds scale * delta to columns from firsts[i] on
+struct AddColumns {
+  static const OpRow row;
+  std::vector<std::int64_t> firsts{};  // of each delta
+  float scale = 1;
+  bool heads = false;         // `in` has the layout of heads
+  std::int64_t kv_heads = 0;  // with heads; 0: as many as heads
+};
+/// in -> out: scale * columns from `first` on
+struct TakeColumns {
+  static const OpRow row;
+  std::int64_t first = 0;
+  float scale = 1;
+};
+
 // loss.cpp
 /// in, weight, targets -> loss, count
 struct HeadLoss {
@@ -205,8 +221,8 @@ using OpAttrs =
                  ops::RmsNorm, ops::RmsNormBackward, ops::Linear, ops::LinearBackwardInput,
                  ops::LinearBackwardWeight, ops::Gelu, ops::GeluBackward, ops::Rotary,
                  ops::Attention, ops::AttentionBackward, ops::SwiGlu, ops::SwiGluBackward,
-                 ops::Dropout, ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange,
-                 ops::AllGather, ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control,
-                 ops::Update>;
+                 ops::Dropout, ops::Add, ops::AddColumns, ops::TakeColumns, ops::HeadLoss,
+                 ops::HeadLossBackward, ops::Exchange, ops::AllGather, ops::Copy, ops::Clear,
+                 ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
 
 }  // namespace ds
