@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/config/train_config.h"
-#include "engine/program/adapters.h"
+#include "engine/models/adapters.h"
 
 namespace ds {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/program/adapters.h"
 #include "engine/program/tensor_names.h"
 
 namespace ds {
@@ -11,7 +10,7 @@ namespace {
 
 class FreezePass {
  public:
-  /// `trains`: the patterns say what trains, beside adapters, not what is frozen.
+  /// `trains`: the patterns say what trains, not what is frozen.
   FreezePass(Program model, const std::vector<std::string>& patterns, bool trains)
       : program_(std::move(model)), patterns_(patterns), trains_(trains) {}
 
@@ -38,7 +37,7 @@ class FreezePass {
   [[nodiscard]] bool is_frozen(const ParamTensor& tensor) const {
     const bool matches = std::ranges::any_of(
         patterns_, [&](const std::string& pattern) { return matches_name(pattern, tensor.name); });
-    return trains_ ? !matches && !is_adapter(tensor.name) : matches;
+    return matches != trains_;
   }
 
   /// Appends the group, or its two halves.

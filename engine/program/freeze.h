@@ -15,8 +15,7 @@ namespace ds {
 /// Errors: Error{config}: a pattern that matches no tensor; nothing trains.
 Program freeze(Program model, const std::vector<std::string>& patterns);
 
-/// As freeze(), but what trains is given: adapters, and tensors with names that match one of the
-/// patterns, which are lora.train.
+/// As freeze(), but the patterns say what trains: adapters, and what lora.train lists.
 Program freeze_all_but(Program model, const std::vector<std::string>& patterns);
 
 /// The numbers of parameters that train and that do not.

@@ -1,7 +1,7 @@
 // Chooses the source of each tensor by its name.
 #include "engine/states/adapted_weights.h"
 
-#include "engine/program/adapters.h"
+#include "engine/models/adapters.h"
 
 namespace ds {
 

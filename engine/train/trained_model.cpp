@@ -2,8 +2,8 @@
 #include "engine/train/trained_model.h"
 
 #include "engine/exchange/adapter_tensors.h"
+#include "engine/models/adapters.h"
 #include "engine/models/build_model.h"
-#include "engine/program/adapters.h"
 #include "engine/program/freeze.h"
 
 namespace ds {
@@ -15,7 +15,7 @@ Program trained_model(const TrainConfig& config, const ModelShape& shape, double
   model = add_adapters(
       std::move(model), linear_modules(config.model, config.data.seq_len),
       {.rank = lora.rank, .scale = lora.scale(), .dropout = dropout, .targets = lora.targets});
-  return freeze_all_but(std::move(model), lora.train);
+  return freeze_all_but(std::move(model), adapter_patterns(lora.train));
 }
 
 }  // namespace ds

@@ -14,8 +14,8 @@
 #include "engine/comm/rendezvous.h"
 #include "engine/exchange/adapter_tensors.h"
 #include "engine/execute/executor.h"
+#include "engine/models/adapters.h"
 #include "engine/models/build_model.h"
-#include "engine/program/adapters.h"
 #include "engine/program/decay.h"
 #include "engine/program/freeze.h"
 #include "engine/program/passes.h"
@@ -149,7 +149,7 @@ class ModelUnderTest {
     return freeze_all_but(
         add_adapters(std::move(model), modules,
                      {.rank = lora.rank, .scale = lora.scale(), .targets = lora.targets}),
-        {});
+        adapter_patterns({}));
   }
 
   static const ParamTensor& tensor_of(const Program& program, const std::string& name) {

@@ -1,5 +1,5 @@
 // Tests of add_adapters(): which layers get adapters, the rewritten ops, and what trains.
-#include "engine/program/adapters.h"
+#include "engine/models/adapters.h"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ Program adapted(const AdapterCase& c, DType act = DType::f32) {
   return freeze_all_but(
       add_adapters(std::move(model), linear_modules(config, 4),
                    {.rank = c.rank, .scale = 2, .dropout = c.dropout, .targets = c.targets}),
-      c.train);
+      adapter_patterns(c.train));
 }
 
 std::set<std::string> trained_tensors(const Program& program) {

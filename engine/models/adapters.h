@@ -31,6 +31,8 @@ inline constexpr std::string_view kLoraA = ".lora_A.weight", kLoraB = ".lora_B.w
 inline bool is_adapter(std::string_view tensor) {
   return tensor.ends_with(kLoraA) || tensor.ends_with(kLoraB);
 }
+/// Returns the patterns of what trains: the tensors of adapters, and `more`.
+std::vector<std::string> adapter_patterns(const std::vector<std::string>& more);
 
 /// Returns whether a target names the module.
 bool is_target(const std::string& target, const LinearModule& module);

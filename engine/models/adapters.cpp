@@ -1,5 +1,5 @@
 // add_adapters(): rewrites linear layers one by one.
-#include "engine/program/adapters.h"
+#include "engine/models/adapters.h"
 
 #include <xxhash.h>
 
@@ -200,6 +200,12 @@ bool is_target(const std::string& target, const LinearModule& module) {
   if (target.find_first_of("*?[") != std::string::npos)
     return matches_name(target, module.name) || matches_name(target, module.ours);
   return module.name.ends_with("." + target);
+}
+
+std::vector<std::string> adapter_patterns(const std::vector<std::string>& more) {
+  std::vector<std::string> patterns{fmt::format("*{}", kLoraA), fmt::format("*{}", kLoraB)};
+  patterns.insert(patterns.end(), more.begin(), more.end());
+  return patterns;
 }
 
 Program add_adapters(Program model, const std::vector<LinearModule>& modules,
