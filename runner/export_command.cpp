@@ -11,6 +11,7 @@
 #include "engine/base/units.h"
 #include "engine/checkpoint/tools/choose.h"
 #include "engine/exchange/export.h"
+#include "engine/exchange/export_adapter.h"
 #include "runner/tool_progress.h"
 
 namespace ds {
@@ -33,6 +34,18 @@ ExportRequest request_of(const ToolWords& words) {
     throw Error(ErrorKind::usage, fmt::format("--like {}: has no config.json", request.like),
                 "name a Hugging Face folder");
   return request;
+}
+
+/// Writes the adapters alone.
+int run_adapter_export(const ToolWords& words, const ExportRequest& request) {
+  for (const char* const option : {"--shard-size", "--vocab", "--like"})
+    if (words.has(option))
+      throw Error(ErrorKind::usage, fmt::format("{} does not apply with --adapter", option));
+  const std::string from = checkpoint_at(words.others[0]);
+  const AdapterExport made = export_adapter(Checkpoint::open(from), request.out, request.dtype);
+  fmt::print("{}: the adapters of {} layers of {}, {} of {}\n", request.out, made.modules, from,
+             format_bytes(made.bytes), name_of(request.dtype));
+  return 0;
 }
 
 void tell(const std::string& from, const ExportRequest& request, const ExportResult& result) {
@@ -65,6 +78,7 @@ void tell(const std::string& from, const ExportRequest& request, const ExportRes
 int run_export(const std::vector<std::string>& words) {
   const ToolWords read("export", words);
   const ExportRequest request = request_of(read);
+  if (read.has("--adapter")) return run_adapter_export(read, request);
   const std::string folder = checkpoint_at(read.others[0]);
   ExportResult result;
   {

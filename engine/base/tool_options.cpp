@@ -59,6 +59,9 @@ constexpr ToolOption kExport[] = {
      "Format of the weights: hf: a folder that Hugging Face's transformers\n"
      "loads (default: hf)"},
     {"--dtype", Kind::choice, "fp32|bf16|fp16", "Type of the weights written (default: fp32)"},
+    {"--adapter", Kind::flag, "",
+     "Write only the adapters ([lora]), as a folder of PEFT (default: the\n"
+     "model with its adapters merged)"},
     {"--shard-size", Kind::bytes, "SIZE", "Most bytes of tensors in one file (default: 5G)"},
     {"--vocab", Kind::number, "N",
      "Rows of the embedding to write (default: as many as the folder of\n"

@@ -225,7 +225,8 @@ std::string describe_range(const Key& key) {
     case KeyKind::validation:
       return fmt::format("file patterns or a fraction, {}", limits(key));
     case KeyKind::names:
-      return fmt::format("a list of {} and patterns", joined(key.choices));
+      return key.choices.empty() ? "a list of patterns"
+                                 : fmt::format("a list of {} and patterns", joined(key.choices));
     case KeyKind::betas:
       return fmt::format("two numbers, {}", limits(key));
   }

@@ -1,15 +1,18 @@
-// apply_folder(): fills [model] from the config.json of model.from.
+// apply_folder(): fills [model] from the config.json of model.from, and [lora] from the
+// adapter_config.json of lora.from.
 #include "engine/config/from_folder.h"
 
 #include <fstream>
 
 #include "engine/config/hf_config.h"
 #include "engine/config/keys.h"
+#include "engine/config/peft_config.h"
 
 namespace ds {
 namespace {
 
-std::string text_of(const std::string& path, const GivenKeys& given) {
+/// Returns the text of a file below the folder that `key` names.
+std::string text_of(const std::string& path, std::string_view key, const GivenKeys& given) {
   constexpr std::size_t kMost = std::size_t{1} << 20;  // a config.json is about a page long
   std::ifstream file(path, std::ios::binary);
   std::string text(kMost + 1, '\0');
@@ -17,9 +20,8 @@ std::string text_of(const std::string& path, const GivenKeys& given) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   const bool is_read = file.is_open() && !file.bad();
   if (is_read && text.size() <= kMost) return text;
-  throw given.error({"model.from"},
-                    path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
-                    "model.from names a Hugging Face folder that every node sees");
+  throw given.error({key}, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
+                    fmt::format("{} names a folder that every node sees", key));
 }
 
 /// Returns whether a key can have the value.
@@ -32,15 +34,11 @@ bool fits(const Key& key, const ConfigValue& value) {
   return true;
 }
 
-/// Lists what the file has that is not built, values out of range, and keys that are given with
-/// other values.
-std::vector<std::string> problems_of(const HfConfig& theirs, const TrainConfig& config,
-                                     const GivenKeys& given) {
-  std::vector<std::string> problems = theirs.refused;
-  if (given.places.contains("model.arch") && config.model.arch != theirs.arch)
-    problems.push_back(fmt::format("model_type: {}, model.arch = \"{}\"",
-                                   to_toml(ConfigValue{theirs.arch}), config.model.arch));
-  for (const HfConfig::Field& field : theirs.fields) {
+/// Lists values out of range, and keys that are given with other values.
+std::vector<std::string> problems_of(const std::vector<HfConfig::Field>& fields,
+                                     const TrainConfig& config, const GivenKeys& given) {
+  std::vector<std::string> problems;
+  for (const HfConfig::Field& field : fields) {
     const Key& key = *find_key(field.key);
     const ConfigValue ours = key.get(config);
     if (given.places.contains(field.key) && !is_same_value(field.value, ours)) {
@@ -53,16 +51,68 @@ std::vector<std::string> problems_of(const HfConfig& theirs, const TrainConfig& 
   return problems;
 }
 
+/// Throws an error that lists the problems of the folder that `key` names, if there are any.
+void require_none(const std::vector<std::string>& problems, std::string_view key,
+                  const std::string& path, const GivenKeys& given) {
+  if (problems.empty()) return;
+  const Error error =
+      given.error({key}, path + " does not fit:",
+                  fmt::format("leave the keys of [{}] out that it sets, or name another folder",
+                              key.substr(0, key.find('.'))));
+  throw Error(error.kind(), fmt::format("{}\n  {}", error.what(), fmt::join(problems, "\n  ")),
+              error.hint());
+}
+
+/// Sets keys that are not given. They count as given at `from`.
+class Filler {
+ public:
+  Filler(TrainConfig& config, GivenKeys& given, Place from)
+      : config_(config), given_(given), from_(std::move(from)) {}
+
+  void fill(std::string_view key, const ConfigValue& value) {
+    const Key& known = *find_key(key);
+    if (!given_.places.try_emplace(std::string(key), from_).second) return;
+    known.set(config_, check_value(known, Entry{std::string(key), value, from_, ""}));
+  }
+  void fill(const std::vector<HfConfig::Field>& fields) {
+    for (const HfConfig::Field& field : fields) fill(field.key, field.value);
+  }
+
+ private:
+  TrainConfig& config_;
+  GivenKeys& given_;
+  Place from_;
+};
+
+/// Sets keys of [lora] to what lora.from says.
+void apply_adapter(TrainConfig& config, GivenKeys& given) {
+  if (config.lora.from.empty()) return;
+  const std::string path = config.lora.from + "/adapter_config.json";
+  const std::string text = text_of(path, "lora.from", given);
+  PeftConfig theirs;
+  try {
+    theirs = read_peft_config(text);
+  } catch (const Error& error) {
+    throw given.error({"lora.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
+  }
+  std::vector<std::string> problems = std::move(theirs.refused);
+  for (std::string& problem : problems_of(theirs.fields, config, given))
+    problems.push_back(std::move(problem));
+  require_none(problems, "lora.from", path, given);
+  Filler(config, given, given.places.at("lora.from")).fill(theirs.fields);
+}
+
 }  // namespace
 
 void apply_folder(TrainConfig& config, GivenKeys& given) {
+  apply_adapter(config, given);
   if (config.model.from.empty()) return;
   const Place from = given.places.at("model.from");
   if (!config.model.preset.empty())
     throw given.error({"model.preset"}, "model.preset and model.from both name a model",
                       "leave one of them out");
   const std::string path = config.model.from + "/config.json";
-  const std::string text = text_of(path, given);
+  const std::string text = text_of(path, "model.from", given);
   const std::string arch = given.places.contains("model.arch") ? config.model.arch : "";
   HfConfig theirs;
   try {
@@ -70,23 +120,18 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   } catch (const Error& error) {
     throw given.error({"model.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
   }
-  const std::vector<std::string> problems = problems_of(theirs, config, given);
-  if (!problems.empty()) {
-    const Error error =
-        given.error({"model.from"}, path + " does not fit:",
-                    "leave the keys of [model] out that it sets, or name another folder");
-    throw Error(error.kind(), fmt::format("{}\n  {}", error.what(), fmt::join(problems, "\n  ")),
-                error.hint());
-  }
-  const auto fill = [&](std::string_view key, const ConfigValue& value) {
-    const Key& known = *find_key(key);
-    if (!given.places.try_emplace(std::string(key), from).second) return;
-    known.set(config, check_value(known, Entry{std::string(key), value, from, ""}));
-  };
-  fill("model.arch", {theirs.arch});
-  fill("model.vocab", {theirs.vocab});
-  fill("model.init", {config.model.from});
-  for (const HfConfig::Field& field : theirs.fields) fill(field.key, field.value);
+  std::vector<std::string> problems = std::move(theirs.refused);
+  if (given.places.contains("model.arch") && config.model.arch != theirs.arch)
+    problems.push_back(fmt::format("model_type: {}, model.arch = \"{}\"",
+                                   to_toml(ConfigValue{theirs.arch}), config.model.arch));
+  for (std::string& problem : problems_of(theirs.fields, config, given))
+    problems.push_back(std::move(problem));
+  require_none(problems, "model.from", path, given);
+  Filler filler(config, given, from);
+  filler.fill("model.arch", {theirs.arch});
+  filler.fill("model.vocab", {theirs.vocab});
+  filler.fill("model.init", {config.model.from});
+  filler.fill(theirs.fields);
 }
 
 }  // namespace ds

@@ -7,7 +7,8 @@ namespace ds {
 
 /// Sets the keys of [model] that are not given to what the config.json in model.from says, and
 /// model.init to the folder; they count as given then. Does nothing without model.from. Errors:
-/// Error{config}: it cannot be read; all keys that differ from it; all that is not built.
+/// Error{config}: it cannot be read; all keys that differ from it; all that is not built. Likewise
+/// for [lora] and the adapter_config.json in lora.from.
 void apply_folder(TrainConfig& config, GivenKeys& given);
 
 }  // namespace ds

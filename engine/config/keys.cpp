@@ -11,7 +11,7 @@ namespace {
 std::vector<Key> joined_tables() {
   std::vector<Key> keys;
   for (const std::span<const Key> table :
-       {model_keys(), optim_keys(), memory_keys(), checkpoint_keys(), run_keys()}) {
+       {model_keys(), lora_keys(), optim_keys(), memory_keys(), checkpoint_keys(), run_keys()}) {
     keys.insert(keys.end(), table.begin(), table.end());
   }
   return keys;

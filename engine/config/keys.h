@@ -48,6 +48,7 @@ struct Key {
 std::span<const Key> all_keys();
 /// The parts of the table.
 std::span<const Key> model_keys();
+std::span<const Key> lora_keys();
 std::span<const Key> optim_keys();
 std::span<const Key> memory_keys();
 std::span<const Key> checkpoint_keys();

@@ -21,6 +21,8 @@ const Key kRunKeys[] = {
      "Number of optimizer steps.", DS_FIELD(train.steps)},
     {"train.seed", K::integer, true, 0, kAny, "", "", "1",
      "Seed of the initial weights and of the data order.", DS_FIELD(train.seed)},
+    {"train.freeze", K::names, true, 0, 0, "", "", "[]",
+     "Patterns of tensor names (docs/models.md), such as \"embed*\" or \"layers.[0-3].*\": these tensors do not train.", DS_FIELD(train.freeze)},
     {"train.validate_every", K::integer, false, 0, kAny, "", "", "0",
      "Steps between validations; 0 = only at the end.", DS_FIELD(train.validate_every)},
     {"train.validate_batches", K::integer, false, 1, 1 << 20, "", "", "16",

@@ -179,6 +179,24 @@ void resolve_vocab(ModelConfig& model, std::string_view tokenizer, const GivenKe
   }
 }
 
+void resolve_lora(TrainConfig& config, const GivenKeys& given) {
+  LoraConfig& lora = config.lora;
+  if (lora.rank == 0) {
+    if (lora == LoraConfig{}) return;
+    throw given.error({"lora.alpha", "lora.targets", "lora.dropout", "lora.train", "lora.rslora"},
+                      "the keys of [lora] need lora.rank", "write rank = 8 under [lora]");
+  }
+  if (lora.alpha == 0) lora.alpha = static_cast<double>(lora.rank);
+  if (lora.targets.empty())
+    throw given.error({"lora.targets"}, "lora.targets names no layer",
+                      "leave it out: all linear layers get adapters");
+  if (!config.train.freeze.empty())
+    throw given.error({"train.freeze"},
+                      "train.freeze does not apply with lora.rank: all tensors of "
+                      "the model are frozen",
+                      "leave it out; lora.train lists tensors that train beside the adapters");
+}
+
 void resolve_data(DataConfig& data, const GivenKeys& given) {
   if (data.train.empty()) {
     throw given.error({}, "missing key data.train",
@@ -331,6 +349,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   DS_ASSERT(world_size >= 1);
   resolve_order(config);
   resolve_model(config.model, given);
+  resolve_lora(config, given);
   resolve_data(config.data, given);
   require_encoder_data(config, given);
   resolve_vocab(config.model, config.data.tokenizer, given);

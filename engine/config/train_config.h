@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,6 +59,23 @@ struct DataFields {
   friend bool operator==(const DataFields&, const DataFields&) = default;
 };
 
+/// Low-rank adapters beside linear layers (engine/program/adapters.h); rank = 0: none.
+struct LoraConfig {
+  std::int64_t rank = 0;
+  double alpha = 0;  // resolved: rank unless given
+  bool rslora = false;
+  std::vector<std::string> targets{"all-linear"};
+  double dropout = 0;
+  std::vector<std::string> train{};  // patterns of tensors that train beside the adapters
+  std::string from{};                // PEFT folder to begin with; empty: new adapters
+  /// Returns the factor of the adapters' products.
+  [[nodiscard]] double scale() const {
+    const auto r = static_cast<double>(rank);
+    return rank == 0 ? 0 : alpha / (rslora ? std::sqrt(r) : r);
+  }
+  friend bool operator==(const LoraConfig&, const LoraConfig&) = default;
+};
+
 struct DataConfig {
   std::vector<std::string> train;       // globs, absolute once resolved
   std::vector<std::string> validation;  // globs; empty: held-out tails of the training files
@@ -86,6 +104,7 @@ struct DeterminismConfig {
 struct RunConfig {
   std::int64_t steps = 0;
   std::int64_t seed = 1;
+  std::vector<std::string> freeze;     // patterns of the tensors that do not train
   std::int64_t validate_every = 0;     // steps; 0 = only at the end
   std::int64_t validate_batches = 16;  // micro-batches per virtual rank
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
@@ -162,6 +181,7 @@ struct DebugConfig {
 
 struct TrainConfig {
   ModelConfig model;
+  LoraConfig lora;
   DataConfig data;
   BatchConfig batch;
   OptimizerConfig optimizer;

@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/exchange/companions.h"
 #include "engine/exchange/hf_config_json.h"
+#include "engine/exchange/merge_adapters.h"
 #include "engine/exchange/model_facts.h"
 #include "engine/exchange/out_folder.h"
 #include "engine/exchange/shards.h"
@@ -29,10 +30,14 @@ struct Panel {
 
 class Exporter {
  public:
-  Exporter(const std::shared_ptr<const Checkpoint>& checkpoint,
+  Exporter(const std::shared_ptr<const Checkpoint>& checkpoint, const ModelFacts& facts,
            const std::vector<HfTensor>& tensors, DType dtype,
            const std::function<void(std::int64_t, std::int64_t)>& progress)
-      : reader_(checkpoint), tensors_(tensors), dtype_(dtype), progress_(progress) {
+      : reader_(checkpoint),
+        adapters_(checkpoint, facts),
+        tensors_(tensors),
+        dtype_(dtype),
+        progress_(progress) {
     for (const HfTensor& tensor : tensors) all_ += tensor.elements() * size_of(dtype);
   }
 
@@ -62,6 +67,12 @@ class Exporter {
     std::int64_t at = 0;
   };
 
+  /// Fills values_ with the elements from `first` on, merged with their adapters.
+  void read(const HfTensor& tensor, std::int64_t first) {
+    reader_.read(tensor.ours, kMaster, first, values_);
+    adapters_.add(tensor.ours, tensor.our_columns, first, values_);
+  }
+
   /// Writes exported tensors [begin, end), which are parts of one of ours.
   void write_ours(std::size_t begin, std::size_t end) {
     const HfTensor& some = tensors_[begin];
@@ -73,7 +84,7 @@ class Exporter {
     for (std::int64_t row = 0; row < some.rows; row += most) {
       const Panel panel{.first = row, .rows = std::min(most, some.rows - row)};
       values_.resize(static_cast<std::size_t>(panel.rows * width));
-      reader_.read(some.ours, kMaster, panel.first * width, values_);
+      read(some, panel.first * width);
       for (std::size_t i = begin; i < end; ++i) write_turned(i, panel);
     }
   }
@@ -84,7 +95,7 @@ class Exporter {
     for (std::int64_t first = 0; first < tensor.elements(); first += kPanelElements) {
       const std::int64_t count = std::min(kPanelElements, tensor.elements() - first);
       values_.resize(static_cast<std::size_t>(count));
-      reader_.read(tensor.ours, kMaster, first, values_);
+      read(tensor, first);
       bytes_.resize(static_cast<std::size_t>(count * size_of(dtype_)));
       for (std::size_t i = 0; i < values_.size(); ++i) put(values_[i], i);
       write(index, first, bytes_);
@@ -134,6 +145,7 @@ class Exporter {
   }
 
   PieceReader reader_;
+  AdapterMerge adapters_;
   const std::vector<HfTensor>& tensors_;
   const DType dtype_;
   const std::function<void(std::int64_t, std::int64_t)>& progress_;
@@ -190,7 +202,7 @@ ExportResult export_hugging_face(const std::shared_ptr<const Checkpoint>& checkp
                       .like = like};
   for (const ShardFile& shard : shards) result.bytes += shard.bytes;
   OutFolder folder(request.out, result.bytes);
-  Exporter exporter(checkpoint, tensors, request.dtype, progress);
+  Exporter exporter(checkpoint, facts, tensors, request.dtype, progress);
   exporter.write_files(folder, shards);
   if (shards.size() > 1) folder.add_text("model.safetensors.index.json", index_json(shards));
   const std::string config = hf_config_json(facts.model, vocab, facts.seq_len, request.dtype);

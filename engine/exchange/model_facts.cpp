@@ -19,8 +19,8 @@ ModelFacts model_facts(const Manifest& manifest) {
   TrainConfig config;
   config.model.arch.clear();
   for (const Entry& entry : read_toml(manifest.config, "the checkpoint's config", "")) {
-    const bool counts = entry.key.starts_with("model.") || entry.key == "data.seq_len" ||
-                        entry.key == "data.tokenizer";
+    const bool counts = entry.key.starts_with("model.") || entry.key.starts_with("lora.") ||
+                        entry.key == "data.seq_len" || entry.key == "data.tokenizer";
     const Key* const key = counts ? find_key(entry.key) : nullptr;
     if (key != nullptr) key->set(config, check_value(*key, entry));
   }
@@ -39,7 +39,10 @@ ModelFacts model_facts(const Manifest& manifest) {
   if (!has_sizes)
     throw Error(ErrorKind::config, "the checkpoint's config lacks sizes of its model",
                 "see its config with dslaunch inspect");
-  return {.model = model, .seq_len = config.data.seq_len, .tokenizer = config.data.tokenizer};
+  return {.model = model,
+          .lora = config.lora,
+          .seq_len = config.data.seq_len,
+          .tokenizer = config.data.tokenizer};
 }
 
 }  // namespace ds

@@ -10,6 +10,7 @@ namespace ds {
 
 struct ModelFacts {
   ModelConfig model{};
+  LoraConfig lora{};
   std::int64_t seq_len = 0;
   std::string tokenizer{};
   /// Returns the rows of the embedding that are tokens; 0: unknown, so no row counts as padding.

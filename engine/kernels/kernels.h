@@ -18,6 +18,7 @@
 
 #include "engine/device/device.h"
 #include "engine/kernels/ops_attention.h"
+#include "engine/kernels/ops_columns.h"
 #include "engine/kernels/ops_head.h"
 #include "engine/kernels/ops_linear.h"
 #include "engine/kernels/ops_rows.h"
@@ -32,7 +33,8 @@ using KernelOp =
                  HeadNorm, HeadNormBackward, Linear, LinearBackwardInput, LinearBackwardWeight,
                  Activate, ActivateBackward, Glu, GluBackward, Rotary, RelativeBias,
                  RelativeBiasBackward, KeyRanges, Dropout, Attention, AttentionBackward, HeadLoss,
-                 HeadLossBackward, Logits, Add, LeafSquares, OptimizerUpdate, FillNormal, Cast>;
+                 HeadLossBackward, Logits, Add, AddColumns, TakeColumns, LeafSquares,
+                 OptimizerUpdate, FillNormal, Cast>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
 /// Errors: mismatched shapes and types are bugs (DS_ASSERT).
@@ -49,6 +51,7 @@ class Kernels {
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
     // The head's logits have a bias, its input a scale; it is sparse (HeadLoss).
     bool head_bias = false, head_scaled = false, head_sparse = false;
+    std::int64_t adapter_rank = 0;  // columns between the two products of an adapter; 0: none
     DType act = DType::f32;
   };
   [[nodiscard]] virtual std::size_t workspace_bytes(const Extents& extents) const = 0;

@@ -24,11 +24,13 @@ struct HeadLoss {
 };
 
 /// HeadLoss and, in the same pass, the gradient of the *sum* of losses times `loss_scale`.
-/// din is 0 in rows that do not count. Shapes: as HeadLoss; din (rows, C) act; dweight (V, C),
-/// dbias (V, with a bias) f32.   Order: din may share in's memory.
+/// din is 0 in rows that do not count. din or dweight may be missing: the first where nothing
+/// before the head trains, the second where it is frozen, as dbias.
+/// Shapes: as HeadLoss; din (rows, C) act; dweight (V, C), dbias (V, with a bias) f32.   Order: din
+/// may share in's memory.
 struct HeadLossBackward {
   HeadLoss forward;
-  Tensor din, dweight, dbias{};
+  Tensor din{}, dweight{}, dbias{};
   float loss_scale = 1.0F;
   bool accumulate = false;
 };

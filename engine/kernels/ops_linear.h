@@ -37,11 +37,11 @@ struct LinearBackwardInput {
   Activation activation = Activation::gelu_tanh;
 };
 
-/// dweight (+)= in^T * dout; dbias (+)= column sums of dout.
+/// dweight (+)= in^T * dout; dbias (+)= column sums of dout. Either may be missing (frozen).
 /// Shapes: in (rows, K), dout (rows, N) act; dweight (K, N), dbias (N) f32.
 struct LinearBackwardWeight {
   ConstTensor in, dout;
-  Tensor dweight, dbias{};
+  Tensor dweight{}, dbias{};
   bool accumulate = false;
 };
 

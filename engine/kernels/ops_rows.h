@@ -17,11 +17,11 @@ struct Embed {
 };
 
 /// Adds dout to the rows of dwte that the tokens select (in row order, so always the same bits) and
-/// to dwpe (if given), where the positions or r % T select the row. Shapes: tokens, positions
-/// (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
+/// to dwpe, where the positions or r % T select the row. Either may be missing (frozen). Shapes:
+/// tokens, positions (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
 struct EmbedBackward {
   ConstTensor tokens, dout, positions{};
-  Tensor dwte, dwpe{};
+  Tensor dwte{}, dwpe{};
   bool accumulate_wte = false, accumulate_wpe = false;
 };
 
@@ -36,12 +36,13 @@ struct LayerNorm {
   float eps = 1e-5F;
 };
 
-/// din = LayerNorm's gradient + dresidual (if given). `in` is the normalized input.
+/// din = LayerNorm's gradient + dresidual (if given). `in` is the normalized input. dweight and
+/// dbias may be missing (frozen).
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; mean, rstd (rows) f32; dweight,
 /// dbias (C) f32. Order:  din may share dresidual's memory.
 struct LayerNormBackward {
   ConstTensor dout, in, weight, mean, rstd, dresidual{};
-  Tensor din, dweight, dbias;
+  Tensor din, dweight{}, dbias{};
   bool accumulate = false;
 };
 
@@ -55,12 +56,13 @@ struct RmsNorm {
   float eps = 1e-5F;
 };
 
-/// din = RmsNorm's gradient + dresidual (if given). `in` is the normalized input.
+/// din = RmsNorm's gradient + dresidual (if given). `in` is the normalized input. dweight may be
+/// missing (frozen).
 /// Shapes: dout, in, dresidual, din (rows, C) act, weight (C) act; rstd (rows) f32; dweight (C)
 /// f32. Order:  din may share dresidual's memory.
 struct RmsNormBackward {
   ConstTensor dout, in, weight, rstd, dresidual{};
-  Tensor din, dweight;
+  Tensor din, dweight{};
   bool accumulate = false;
 };
 
@@ -75,10 +77,11 @@ struct HeadNorm {
 };
 
 /// Gradient of HeadNorm. Shapes: in, weights as HeadNorm; dout, din (B*T, (H + 2G) * D) act, in
-/// rows; dq_weight, dk_weight (D) f32.   Order: din may share dout's memory.
+/// rows; dq_weight, dk_weight (D) f32, either may be missing (frozen).   Order: din may share
+/// dout's memory.
 struct HeadNormBackward {
   ConstTensor dout, in, q_weight, k_weight;
-  Tensor din, dq_weight, dk_weight;
+  Tensor din, dq_weight{}, dk_weight{};
   std::int64_t heads = 0, kv_heads = 0;
   float eps = 1e-5F;
   bool accumulate = false;

@@ -9,6 +9,7 @@
 
 #include "engine/config/train_config.h"
 #include "engine/plan/rates.h"
+#include "engine/program/freeze.h"
 
 namespace ds {
 
@@ -42,6 +43,7 @@ struct RankPlan {
   int rank = 0;
   std::array<TierBytes, kTiers> tiers;  // in the order of Tier
   StepWork work;
+  TrainedCount parameters;     // of the whole model
   double flops_per_token = 0;  // of a training step, recomputation not counted
 
   [[nodiscard]] std::int64_t device_bytes() const { return bytes(Tier::device); }

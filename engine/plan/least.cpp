@@ -54,10 +54,13 @@ RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
   const bool is_split = stage == 3 && world > 1;
   const bool is_elsewhere = config.offload.param.device != OffloadDevice::none;
   add(tier_of(config.offload.param.device), each.weights * parameters / (is_split ? world : 1.0));
-  add(tier_of(config.offload.optimizer.device),
-      each.states * parameters / (stage >= 1 ? world : 1.0));
+  // Only the built program knows how much is frozen.
+  const bool all_train = config.train.freeze.empty() && config.lora.rank == 0;
+  if (all_train)
+    add(tier_of(config.offload.optimizer.device),
+        each.states * parameters / (stage >= 1 ? world : 1.0));
   const double copy = is_split || is_elsewhere ? each.weights : 0;
-  add(Tier::device, (copy + kGradient) * block_parameters(config));
+  add(Tier::device, (copy + (all_train ? kGradient : 0)) * block_parameters(config));
   return plan;
 }
 

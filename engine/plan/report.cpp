@@ -18,6 +18,12 @@ std::string head(const PlanReport& report) {
       cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP per token\n", config.batch.global,
                       format_count(tokens), format_count(heaviest(report.ranks).flops_per_token));
+  const TrainedCount& parameters = report.ranks.front().parameters;
+  if (parameters.frozen > 0)
+    text += fmt::format("trains   {} of {} parameters; {} are frozen\n",
+                        format_count(static_cast<double>(parameters.trained)),
+                        format_count(static_cast<double>(parameters.trained + parameters.frozen)),
+                        format_count(static_cast<double>(parameters.frozen)));
   if (report.auto_chosen)
     text += fmt::format(
         "auto     recompute.policy = {}, zero.gather_bucket = {}, "

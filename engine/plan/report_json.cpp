@@ -84,6 +84,8 @@ std::string plan_json(const PlanReport& report) {
   ordered_json json = {
       {"name", report.name},
       {"parameters", report.parameters},
+      {"trained", report.ranks.front().parameters.trained},
+      {"frozen", report.ranks.front().parameters.frozen},
       {"nodes", request.cluster.nodes},
       {"slots", request.cluster.slots},
       {"device", report.device},

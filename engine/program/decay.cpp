@@ -1,9 +1,9 @@
 // without_decay() and decay_cuts().
 #include "engine/program/decay.h"
 
-#include <fnmatch.h>
+#include <array>
 
-#include "engine/base/nearest_word.h"
+#include "engine/program/tensor_names.h"
 
 namespace ds {
 namespace {
@@ -15,18 +15,7 @@ bool is_word(const std::string& entry) { return entry == kWords[0] || entry == k
 bool covers(const std::string& entry, const ParamTensor& tensor) {
   if (entry == "norms") return tensor.is_norm;
   if (entry == "biases") return tensor.name.ends_with(".bias");
-  return ::fnmatch(entry.c_str(), tensor.name.c_str(), 0) == 0;
-}
-
-[[noreturn]] void refuse(const std::string& entry, const Program& model) {
-  const std::string near = nearest_word(entry, kWords);
-  const std::string example = model.groups.back().tensors.back().name;
-  throw Error(ErrorKind::config,
-              fmt::format("optimizer.no_decay: no tensor of this model matches \"{}\"", entry),
-              near.empty() ? fmt::format("write \"norms\", \"biases\" or a pattern of names such "
-                                         "as \"{}\" (dslaunch plan --print build lists them)",
-                                         example)
-                           : fmt::format("did you mean \"{}\"?", near));
+  return matches_name(entry, tensor.name);
 }
 
 }  // namespace
@@ -41,7 +30,7 @@ Program without_decay(Program model, const std::vector<std::string>& no_decay) {
         is_used = true;
       }
     }
-    if (!is_used) refuse(entry, model);
+    if (!is_used) throw no_such_tensor("optimizer.no_decay", entry, model, kWords);
   }
   return model;
 }

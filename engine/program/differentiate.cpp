@@ -1,5 +1,8 @@
 // The pass differentiate(): appends the reverse of every op, last first. No tape; nothing happens
-// at run time.
+// at run time. Ops that would only make gradients of frozen weights, or of values below the first
+// parameter that trains, are left out.
+#include <algorithm>
+
 #include "engine/program/gradients.h"
 #include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
@@ -8,6 +11,7 @@ namespace ds {
 
 Reverse::Reverse(Program& program, const Program& forward) : program_(program) {
   add_flat_gradients();
+  find_wanted(forward);
   for (const Op& op : forward.ops) {
     for (const ValueId id : op.out) makers_[id] = &op;
     for (const ValueId id : op.in) ++readers_[id];
@@ -16,6 +20,7 @@ Reverse::Reverse(Program& program, const Program& forward) : program_(program) {
 
 void Reverse::add_flat_gradients() {
   for (ParamGroup& group : program_.groups) {
+    if (!group.trains) continue;
     group.gradient = program_.add_value({.name = group.name + ".grad",
                                          .kind = ValueKind::gradient,
                                          .dtype = DType::f32,
@@ -34,12 +39,22 @@ void Reverse::add_flat_gradients() {
   }
 }
 
+void Reverse::find_wanted(const Program& forward) {
+  for (const auto& [weights, gradient] : parameters_) wanted_.insert(weights);
+  for (const Op& op : forward.ops) {
+    if (std::ranges::any_of(op.in, [&](ValueId id) { return wants(id); }))
+      wanted_.insert(op.out.begin(), op.out.end());
+  }
+  wanted_.erase(kNoValue);
+}
+
 ValueId Reverse::gradient_of(ValueId value) const {
   const auto found = gradients_.find(value);
   return found == gradients_.end() ? kNoValue : found->second;
 }
 
 void Reverse::contribute(ValueId value, ValueId gradient) {
+  if (!wants(value)) return;
   const ValueId known = gradient_of(value);
   if (known == kNoValue) return replace(value, gradient);
   const std::string path = fmt::format("{}.grad.add{}", program_.value(value).name,
@@ -57,7 +72,7 @@ void Reverse::contribute(ValueId value, ValueId gradient) {
 
 Reverse::ParameterGradient Reverse::parameter(ValueId weights) {
   const auto found = parameters_.find(weights);
-  DS_ASSERT(found != parameters_.end(), "not a parameter");
+  if (found == parameters_.end()) return {};
   const ParameterGradient now = found->second;
   found->second.adds = true;
   return now;
@@ -100,6 +115,10 @@ Program differentiate(const Program& forward) {
   Reverse reverse(program, forward);
   for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) {
     const OpRow& row = row_of(*op);
+    // Nothing that this op makes depends on a parameter that trains. The reverse of a loss computes
+    // the loss too.
+    const auto is_wanted = [&](ValueId id) { return reverse.wants(id); };
+    if (!row.is_loss && std::ranges::none_of(op->out, is_wanted)) continue;
     DS_ASSERT(row.reverse != nullptr, "every op of a model must have a reverse");
     row.reverse(reverse, *op);
   }

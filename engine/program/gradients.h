@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <set>
 
 #include "engine/program/program.h"
 
@@ -15,10 +16,13 @@ class Reverse {
   /// `forward` outlives this object.
   Reverse(Program& program, const Program& forward);
 
+  /// Returns whether the gradient of a forward value is needed: whether it depends on a parameter
+  /// that trains.
+  [[nodiscard]] bool wants(ValueId value) const { return wanted_.contains(value); }
   /// Returns the gradient that later ops gave to `value`; kNoValue when it does not reach the loss.
   [[nodiscard]] ValueId gradient_of(ValueId value) const;
   /// Adds the gradient of one more use of `value`. The first is taken as it is; others are summed
-  /// in reverse program order.
+  /// in reverse program order. Does nothing if the gradient of `value` is not needed.
   void contribute(ValueId value, ValueId gradient);
   /// Sets the gradient of `value` to `gradient`, to which its op has already added the earlier one.
   void replace(ValueId value, ValueId gradient) { gradients_[value] = gradient; }
@@ -27,7 +31,8 @@ class Reverse {
     ValueId value = kNoValue;
     bool adds = false;  // false for the first contribution of the micro-batch
   };
-  /// Returns where an op adds the gradient of a parameter tensor. Each call is one contribution.
+  /// Returns where an op adds the gradient of a parameter tensor; kNoValue if it is frozen. Each
+  /// call is one contribution.
   ParameterGradient parameter(ValueId weights);
 
   /// Returns the forward op that makes `value`; null if none does.
@@ -51,10 +56,12 @@ class Reverse {
 
  private:
   void add_flat_gradients();
+  void find_wanted(const Program& forward);
 
   Program& program_;
   std::map<ValueId, ValueId> gradients_;
   std::map<ValueId, ParameterGradient> parameters_;  // by the id of the weights
+  std::set<ValueId> wanted_;                         // forward values, and parameters that train
   std::map<ValueId, const Op*> makers_;
   std::map<ValueId, int> readers_;
 };

@@ -85,9 +85,10 @@ struct TierPlan {
   std::int64_t workspace_offset = 0;
   std::int64_t snapshot_offset = 0, snapshot_bytes = 0;  // the part added by add_snapshot()
   std::int64_t total_bytes = 0;
-  /// For messages and `plan`: class name -> bytes. Classes: weights, master, moments, scratch;
-  /// gathered weights, gradients, activations, inputs and rings as they are when most bytes are
-  /// alive; the holes between those; snapshot, spare slots. They add up to total_bytes.
+  /// For messages and `plan`: class name -> bytes. Classes: weights, frozen weights, master,
+  /// moments, scratch; gathered weights, gradients, activations, inputs and rings as they are when
+  /// most bytes are alive; the holes between those; snapshot, spare slots. They add up to
+  /// total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 

@@ -17,10 +17,14 @@ std::string_view class_of(const Program& program, ValueId id) {
     return std::any_of(group.states.begin(), group.states.end(),
                        [&](const StateTile& tile) { return tile.master == id; });
   };
+  const auto is_frozen = [&](const ParamGroup& group) {
+    return !group.trains && (group.weights == id || group.slice == id);
+  };
   const Value& value = program.value(id);
   switch (value.kind) {
     case ValueKind::parameter:
-      return value.persistent ? "weights" : "gathered";
+      if (!value.persistent) return "gathered";
+      return std::ranges::any_of(program.groups, is_frozen) ? "frozen weights" : "weights";
     case ValueKind::gradient:
       return "gradients";
     case ValueKind::activation:

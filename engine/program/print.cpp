@@ -35,6 +35,8 @@ std::string text_of(const ParamInit& init) {
       return "ones";
     case ParamInit::Kind::normal:
       return fmt::format("normal({})", init.standard_deviation);
+    case ParamInit::Kind::uniform:
+      return fmt::format("uniform({})", init.bound);
   }
   return {};
 }
@@ -72,7 +74,8 @@ std::string line_of(const Program& program, const Value& value) {
 std::string print(const Program& program) {
   std::string text;
   for (const ParamGroup& group : program.groups) {
-    text += fmt::format("group {} {} elements\n", group.name, group.elements);
+    text += fmt::format("group {} {} elements{}\n", group.name, group.elements,
+                        group.trains ? "" : " frozen");
     for (const ParamTensor& tensor : group.tensors) {
       text += fmt::format("  tensor {} {} at {} {}{}\n", tensor.name, text_of(tensor.shape),
                           tensor.offset, text_of(tensor.init), tensor.decays ? "" : " no_decay");

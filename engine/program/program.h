@@ -74,8 +74,9 @@ const Kind& as(const Op& op) {
 
 /// Initial value of a parameter. Random numbers are keyed by the tensor's name.
 struct ParamInit {
-  enum class Kind : std::uint8_t { zeros, ones, normal } kind = Kind::zeros;
-  float standard_deviation = 0;
+  enum class Kind : std::uint8_t { zeros, ones, normal, uniform } kind = Kind::zeros;
+  float standard_deviation = 0;  // normal
+  float bound = 0;               // uniform in [-bound, bound)
 };
 
 /// One logical parameter tensor inside its group's flat memory.
@@ -104,10 +105,14 @@ struct OwnedPart {
 };
 
 /// Parameters that are gathered, reduced and updated together: one group per block, one for
-/// embeddings, one for the end. Whole flat values have `elements` elements; gaps between tensors
+/// embeddings, one for the end; the frozen tensors of each are a group of their own (freeze.h).
+/// Whole flat values have `elements` elements; gaps between tensors
 /// stay zero.
 struct ParamGroup {
   std::string name;
+  // Whether it trains. A frozen group has no gradient, update or moments; its `states` only say
+  // which elements of the weights this rank saves: their masters are the weights themselves.
+  bool trains = true;
   std::vector<ParamTensor> tensors{};
   std::int64_t elements = 0;   // a multiple of kLeaf
   ValueId weights = kNoValue;  // act type, whole; kNoValue where weights are gathered from slices

@@ -1,5 +1,6 @@
 // The pass shard(): this rank's micro-batches one after the other, each group reduced as soon as
 // its gradient is complete, then control and optimizer. Gathers of split weights come last.
+#include <algorithm>
 #include <map>
 
 #include "engine/program/step_builder.h"
@@ -42,6 +43,7 @@ class Unroll {
   void index_gradients() {
     for (int g = 0; g < step_.groups(); ++g) {
       const ParamGroup& group = template_.groups[static_cast<std::size_t>(g)];
+      if (!group.trains) continue;
       gradients_[group.gradient] = {g, -1};
       for (std::size_t i = 0; i < group.tensors.size(); ++i)
         gradients_[group.tensors[i].gradient] = {g, static_cast<int>(i)};
@@ -57,23 +59,31 @@ class Unroll {
         if (found != gradients_.end()) last[found->second.group] = i;
       }
     }
-    DS_ASSERT(last.size() == template_.groups.size(), "every group must have a gradient");
+    DS_ASSERT(std::ssize(last) == std::ranges::count_if(template_.groups, &ParamGroup::trains),
+              "every group that trains must have a gradient");
     for (const auto& [g, op] : last) completions_.emplace(op, g);
   }
 
   void copy_parameters() {
     shared_.assign(template_.values.size(), kNoValue);
-    for (std::size_t i = 0; i < template_.values.size(); ++i) {
-      Value value = template_.values[i];
-      if (value.micro >= 0) continue;
-      if (value.base != kNoValue) value.base = shared_[static_cast<std::size_t>(value.base)];
-      shared_[i] = step_.program.add_value(std::move(value));
-    }
+    for (std::size_t i = 0; i < template_.values.size(); ++i) copy_parameter(i);
     for (ParamGroup& group : step_.program.groups) {
       group.weights = shared_[static_cast<std::size_t>(group.weights)];
       for (ParamTensor& tensor : group.tensors)
         tensor.weights = shared_[static_cast<std::size_t>(tensor.weights)];
     }
+  }
+
+  // A view comes after its base.
+  void copy_parameter(std::size_t i) {
+    Value value = template_.values[i];
+    if (value.micro >= 0 || shared_[i] != kNoValue) return;
+    if (value.base != kNoValue) {
+      const auto base = static_cast<std::size_t>(value.base);
+      copy_parameter(base);
+      value.base = shared_[base];
+    }
+    shared_[i] = step_.program.add_value(std::move(value));
   }
 
   void run_turn(std::size_t index, const Turn& turn) {

@@ -8,31 +8,43 @@
 #include "engine/program/liveness.h"
 
 namespace ds {
+namespace {
 
-std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op>& body) {
+/// Calls see(group, index) for every op of `body` that uses a group's weights, whole or split.
+template <class See>
+void each_use(const Program& program, const std::vector<Op>& body, See see) {
   std::map<ValueId, std::size_t> group_of;
   for (std::size_t g = 0; g < program.groups.size(); ++g) {
     group_of[program.groups[g].weights] = g;
     group_of[program.groups[g].slice] = g;
   }
   group_of.erase(kNoValue);
-  std::vector<std::size_t> first(program.groups.size(), body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
     // A rank without a part of the group gathers it too, so that the order is the same on all
     // ranks.
     const bool gathers =
         is<ops::AllGather>(body[i]) && program.value(body[i].out[0]).kind == ValueKind::parameter;
-    if (gathers) {
-      std::size_t& of_group = first[static_cast<std::size_t>(body[i].group)];
-      of_group = std::min(of_group, i);
-    }
+    if (gathers) see(static_cast<std::size_t>(body[i].group), i);
     for (const ValueId id : body[i].in) {
       if (id == kNoValue) continue;
       const auto found = group_of.find(home_of(program, id).base);
-      if (found != group_of.end()) first[found->second] = std::min(first[found->second], i);
+      if (found != group_of.end()) see(found->second, i);
     }
   }
+}
+
+}  // namespace
+
+std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op>& body) {
+  std::vector<std::size_t> first(program.groups.size(), body.size());
+  each_use(program, body, [&](std::size_t g, std::size_t i) { first[g] = std::min(first[g], i); });
   return first;
+}
+
+std::vector<std::size_t> last_uses(const Program& program, const std::vector<Op>& body) {
+  std::vector<std::size_t> last(program.groups.size(), 0);
+  each_use(program, body, [&](std::size_t g, std::size_t i) { last[g] = i; });
+  return last;
 }
 
 // Every rank exchanges every group; a world of one rank computes its norm instead. Where the sum

@@ -12,6 +12,8 @@ std::vector<int> update_order(const Program& step, UpdateMoment time);
 /// By group: the index in `body` of the first use of its weights, whole or split, and of the last
 /// op of its reduction, after which its gradient is complete. The end of `body` if there is none.
 std::vector<std::size_t> first_uses(const Program& program, const std::vector<Op>& body);
+/// By group: the index in `body` of the last use of its weights; 0 if there is none.
+std::vector<std::size_t> last_uses(const Program& program, const std::vector<Op>& body);
 std::vector<std::size_t> reductions(const Program& program, const std::vector<Op>& body);
 
 /// The ops up to control, and the ops after it.

@@ -66,11 +66,25 @@ class PartUpdate {
   std::string name_;  // of the part
 };
 
+/// Adds views of what this rank saves of a frozen group.
+void keep_frozen(StepBuilder& step, ParamGroup& group) {
+  for (const OwnedPart& part : group.own) {
+    const bool is_slice = group.slice != kNoValue;
+    const ValueId flat = is_slice ? group.slice : group.weights;
+    const bool is_all = step.program.value(flat).shape.elements() == part.elements;
+    const std::string name = fmt::format("{}.kept{}", group.name, group.states.size());
+    const ValueId kept =
+        is_all ? flat : step.view(flat, is_slice ? part.at : part.first, {part.elements}, name);
+    group.states.push_back({.first = part.first, .elements = part.elements, .master = kept});
+  }
+}
+
 void append_update_of(StepBuilder& step, int g) {
   ParamGroup& group = step.group(g);
   const bool splits = step.splits_states(), splits_slices = splits_weights(group, step.spec);
   group.own = splits ? step.owned(g) : std::vector<OwnedPart>{{.elements = group.elements}};
   if (splits_slices) group.slice = add_weight_slice(step.program, group, step.spec);
+  if (!group.trains) return keep_frozen(step, group);
   for (std::size_t part = 0; part < group.own.size(); ++part) PartUpdate(step, g, part).append();
   if (splits && !splits_slices)
     step.all_gather(g, kNoValue, group.weights, "gather." + group.name, step.gather_stream());

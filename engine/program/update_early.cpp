@@ -37,6 +37,8 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
 }  // namespace
 
 // Updates of group g are issued when the next group is complete: by then the sum of g has arrived.
+// They wait for the last use of its weights, which may come after the gradient: where a layer's
+// input needs a gradient and nothing else of its group trains.
 // States that are read first are read from the start.
 EarlyStep update_early(const Program& step, bool overlap) {
   Program common = step;
@@ -47,12 +49,16 @@ EarlyStep update_early(const Program& step, bool overlap) {
   forms.redo.micro_batches.clear();
   const std::vector<int> order = update_order(common, UpdateMoment::backward);
   const std::vector<std::size_t> done = reductions(common, parts.body);
+  const std::vector<std::size_t> used = last_uses(common, parts.body);
   std::vector<std::size_t> anchor(done.size(), parts.body.size() - 1);  // the control op
+  std::size_t earliest = 0;  // groups are updated in order
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::size_t after = overlap ? k + 1 : k;
     if (after >= order.size()) continue;
-    anchor[static_cast<std::size_t>(order[k])] =
-        std::min(done[static_cast<std::size_t>(order[after])] + 1, parts.body.size() - 1);
+    const auto g = static_cast<std::size_t>(order[k]);
+    const std::size_t ready = std::max(done[static_cast<std::size_t>(order[after])], used[g]);
+    earliest = std::max(earliest, std::min(ready + 1, parts.body.size() - 1));
+    anchor[g] = earliest;
   }
   const auto is_read = [&](const Op& op) {
     return is<ops::Copy>(op) && common.value(op.in[0]).kind == ValueKind::state &&

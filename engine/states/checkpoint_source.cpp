@@ -16,8 +16,8 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 }
 
 /// Returns what is wrong with one tensor, or an empty text.
-std::string mismatch(const Checkpoint& checkpoint, LoadWhat what, const ParamTensor& tensor,
-                     const UpdateAttrs& update) {
+std::string mismatch(const Checkpoint& checkpoint, LoadWhat what, const ParamGroup& group,
+                     const ParamTensor& tensor, const UpdateAttrs& update) {
   const TensorEntry* const saved = checkpoint.tensor(tensor.name);
   if (saved == nullptr) return "is not in the checkpoint";
   const std::vector<std::int64_t> wanted = extents_of(tensor.shape);
@@ -25,8 +25,9 @@ std::string mismatch(const Checkpoint& checkpoint, LoadWhat what, const ParamTen
     return fmt::format("is {} in the checkpoint and {} in the model", text_of(saved->shape),
                        text_of(wanted));
   std::vector<std::string_view> states{kMaster};
-  if (what == LoadWhat::all) states.push_back(kMoment1);
-  if (what == LoadWhat::all && update.has_two_moments()) states.push_back(kMoment2);
+  const bool has_moments = what == LoadWhat::all && group.trains;
+  if (has_moments) states.push_back(kMoment1);
+  if (has_moments && update.has_two_moments()) states.push_back(kMoment2);
   for (const std::string_view state : states) {
     if (checkpoint.state(tensor.name, state) == nullptr)
       return fmt::format("has no {} in the checkpoint", state);
@@ -43,7 +44,7 @@ void require_tensors(const Checkpoint& checkpoint, LoadWhat what, const Program&
   for (const ParamGroup& group : program.groups) {
     for (const ParamTensor& tensor : group.tensors) {
       known.insert(tensor.name);
-      const std::string why = mismatch(checkpoint, what, tensor, update);
+      const std::string why = mismatch(checkpoint, what, group, tensor, update);
       if (!why.empty()) wrong.push_back(fmt::format("{} {}", tensor.name, why));
     }
   }

@@ -6,7 +6,9 @@
 #include <map>
 
 #include "engine/program/liveness.h"
+#include "engine/states/frozen_weights.h"
 #include "engine/tensor/split_master.h"
+#include "engine/tensor/widen.h"
 
 namespace ds {
 namespace {
@@ -29,11 +31,19 @@ class TileBytes {
 
   /// Returns elements [at, at + count) of a tile, at most kPieceElements, until the next call.
   std::span<const std::byte> take(const SavedTile& tile, std::int64_t at, std::int64_t count) {
-    if (tile.in_files) return in_files(tile, at, count);
+    const DType dtype = states_.program.value(tile.value).dtype;
+    if (tile.in_files)
+      return tile.frozen ? widened(weights_in_files(tile, at, count), dtype, count)
+                         : in_files(tile, at, count);
     if (tile.high != kNoValue) return joined(tile, at, count);
-    if (states_.snapshot != nullptr)
-      return {states_.snapshot + tile.snapshot_at + at * 4, static_cast<std::size_t>(count) * 4};
-    return in_memory(tile.value, tile.offset + at, count, joined_);
+    const bool is_wide = dtype == DType::f32;
+    const std::int64_t size = size_of(dtype);
+    const std::span<const std::byte> there =
+        states_.snapshot == nullptr
+            ? in_memory(tile.value, tile.offset + at, count, is_wide ? joined_ : halves_)
+            : std::span(states_.snapshot + tile.snapshot_at + at * size,
+                        static_cast<std::size_t>(count * size));
+    return is_wide ? there : widened(there, dtype, count);
   }
 
   /// Releases the last tile read from files, which the next steps may then write.
@@ -71,6 +81,28 @@ class TileBytes {
     std::transform(high, high + count, low, reinterpret_cast<float*>(joined_.data()),
                    joined_halves);
     return joined_.first(static_cast<std::size_t>(count) * 4);
+  }
+
+  std::span<const std::byte> widened(std::span<const std::byte> from, DType dtype,
+                                     std::int64_t count) const {
+    const auto size = static_cast<std::size_t>(count);
+    widen(from.data(), dtype, {reinterpret_cast<float*>(joined_.data()), size});
+    return joined_.first(size * sizeof(float));
+  }
+
+  // Training never writes frozen weights, so they need no snapshot and no versions.
+  std::span<const std::byte> weights_in_files(const SavedTile& tile, std::int64_t at,
+                                              std::int64_t count) {
+    release();
+    const FileRange range =
+        file_range(states_.program, states_.executor, tile.value, tile.offset + at, count);
+    const auto into = from_files_.first(static_cast<std::size_t>(range.bytes));
+    if (states_.frozen != nullptr) {
+      states_.frozen->read_beside(range.offset, into);
+    } else {
+      states_.files->read(range.offset, into);
+    }
+    return into.subspan(static_cast<std::size_t>(range.skipped));
   }
 
   // The states of a tile are adjacent in the file and saved one after the other: one read for all.
@@ -175,6 +207,7 @@ std::vector<TensorEntry> saved_tensors(const Program& program, const ShardSpec& 
           tensors.emplace_back(TensorEntry{.name = tensor.name, .shape = extents_of(tensor.shape)});
       for (const std::string_view name : kStateNames) {
         if (name == kMoment2 && !spec.update.has_two_moments()) continue;
+        if (name != kMaster && !group.trains) continue;
         entry.states.push_back({.name = std::string(name), .held = class_of(spec)});
       }
     }

@@ -6,6 +6,7 @@
 
 #include "engine/program/pack.h"
 #include "engine/program/slices.h"
+#include "engine/states/frozen_weights.h"
 
 namespace ds {
 namespace {
@@ -47,9 +48,10 @@ std::vector<SavedTile> saved_tiles(const Program& step, const ShardSpec& spec) {
                                                        .offset = first - tile.first});
         if (step.value(value).dtype == DType::i16) add_upper_halves(group, part);
         part.in_files = step.value(value).tier == Tier::nvme;
+        part.frozen = !group.trains;
         part.snapshot_at = at;
-        part.snapshot_bytes =
-            part.in_files ? 0 : round_up(part.elements * size_of(DType::f32), kPage);
+        const DType kept = part.frozen ? step.value(value).dtype : DType::f32;
+        part.snapshot_bytes = part.in_files ? 0 : round_up(part.elements * size_of(kept), kPage);
         at += part.snapshot_bytes;
       }
     }
@@ -65,7 +67,9 @@ ValueId home_of_tile(const Program& step, const SavedTile& tile) {
 std::int64_t writer_bytes_of(const Program& step, const std::vector<SavedTile>& tiles) {
   std::int64_t largest = 0;
   for (const SavedTile& tile : tiles) {
-    if (tile.in_files) largest = std::max(largest, bytes_of(step.value(home_of_tile(step, tile))));
+    if (!tile.in_files) continue;
+    largest = std::max(largest, tile.frozen ? most_file_bytes(kPieceBytes / 4)
+                                            : bytes_of(step.value(home_of_tile(step, tile))));
   }
   return 2 * kPieceBytes + largest;
 }

@@ -30,6 +30,7 @@ struct SavedTile {
   ValueId high = kNoValue;
   std::int64_t high_offset = 0;
   bool in_files = false;  // Tier::nvme: not in the snapshot
+  bool frozen = false;    // weights that do not train, in their own type; saved as f32 masters
   // Bytes into the snapshot, in whole pages. The lower halves of a split16 master come first, then
   // the upper ones.
   std::int64_t snapshot_at = 0, snapshot_bytes = 0;

@@ -9,6 +9,7 @@
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/states/frozen_weights.h"
 #include "engine/states/leaf_digest.h"
 #include "engine/states/saved_states.h"
 #include "engine/tensor/split_master.h"
@@ -18,12 +19,6 @@ namespace {
 
 /// Elements that are initialized or moved at once where nothing else sets a size.
 constexpr std::int64_t kChunk = 1 << 18;
-
-/// Returns the first address from `data` on that files can be read into.
-std::byte* aligned(std::byte* data) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  return data + (kTileAlignment - address % kTileAlignment) % kTileAlignment;
-}
 
 /// Fills the values that this rank holds of one group from a source.
 class FirstValues {
@@ -39,9 +34,10 @@ class FirstValues {
         stream_(stream) {}
 
   void fill(const ParamGroup& group) {
-    for (const StateTile& tile : group.states) fill_tile(group, tile);
+    if (group.trains)
+      for (const StateTile& tile : group.states) fill_tile(group, tile);
     const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
-    if (is_master(group, weights)) return;
+    if (group.trains && is_master(group, weights)) return;
     if (step_.value(weights).tier == Tier::nvme) return fill_files(group, weights);
     if (group.weights != kNoValue) return fill_memory(group, kMaster, weights, shared_part(group));
     for (const OwnedPart& part : group.own) fill_memory(group, kMaster, weights, part);
@@ -268,12 +264,20 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
   const bool is_split = spec.stage >= 1 && world.size() > 1;
   LeafDigest own;
   std::vector<float> buffer;
+  FrozenWeights frozen(step, executor, files);
   std::int64_t leaf = 0;
   for (const ParamGroup& group : step.groups) {
     if (is_split || world.rank() == 0) {
-      for (const StateTile& tile : group.states)
-        add_to_digest(own, leaf, group, tile.first,
-                      master_of(step, group, tile, executor, files, buffer));
+      for (const StateTile& tile : group.states) {
+        if (group.trains) {
+          add_to_digest(own, leaf, group, tile.first,
+                        master_of(step, group, tile, executor, files, buffer));
+          continue;
+        }
+        for (const OwnedPart& each : tiles_of({{.elements = tile.elements}}, kChunk))
+          add_to_digest(own, leaf, group, tile.first + each.first,
+                        frozen.read(tile.master, each.first, each.elements));
+      }
     }
     leaf += leaves_of(group);
   }
@@ -287,14 +291,6 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
   };
   world.combine(std::as_writable_bytes(std::span(&own, 1)), add, Deadline::after(timeout));
   return world.rank() == 0 ? own.text() : std::string();
-}
-
-std::int64_t parameter_count(const Program& program) {
-  std::int64_t count = 0;
-  for (const ParamGroup& group : program.groups) {
-    for (const ParamTensor& tensor : group.tensors) count += tensor.shape.elements();
-  }
-  return count;
 }
 
 }  // namespace ds

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/execute/executor.h"
+#include "engine/program/freeze.h"
 #include "engine/program/passes.h"
 #include "engine/states/state_source.h"
 
@@ -20,6 +21,10 @@ void fill_states(const Program& step, const ShardSpec& spec, const Executor& exe
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout);
 
-[[nodiscard]] std::int64_t parameter_count(const Program& program);
+/// Returns the number of parameters, frozen ones included.
+[[nodiscard]] inline std::int64_t parameter_count(const Program& program) {
+  const TrainedCount count = trained_count(program);
+  return count.trained + count.frozen;
+}
 
 }  // namespace ds

@@ -14,6 +14,7 @@
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/data_part.h"
+#include "engine/exchange/peft_folder.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plan/device_share.h"
 #include "engine/plan/measure.h"
@@ -78,16 +79,21 @@ JobStart start_of(const JobRequest& given) {
   return start;
 }
 
-/// Of the model whose weights are imported; both are empty if they are not.
+/// Of the folders whose weights are imported; both are empty if none are.
 struct Imported {
   std::string identity{}, note{};
 };
 
-/// Errors: Error{config} if the folder does not fit the config.
+/// Errors: Error{config} if a folder does not fit the config.
 Imported import_of(const TrainConfig& config, const Resume& resume) {
-  if (resume.checkpoint() != nullptr || !is_imported(config.model)) return {};
-  const HfModel model = open_import(config);
-  return {.identity = model.identity(), .note = model.note()};
+  Imported imported;
+  if (resume.checkpoint() != nullptr) return imported;
+  if (is_imported(config.model)) {
+    const HfModel model = open_import(config);
+    imported = {.identity = model.identity(), .note = model.note()};
+  }
+  if (!config.lora.from.empty()) imported.identity += peft_identity(config.lora.from);
+  return imported;
 }
 
 /// Returns the config with the backend chosen for this machine. `reason` receives why it is not a

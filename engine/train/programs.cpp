@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/models/build_model.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
+#include "engine/train/trained_model.h"
 
 namespace ds {
 namespace {
@@ -144,6 +144,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
   };
+  const auto built = [&](const ModelShape& of, double dropout = 0) {
+    return trained_model(config, of, dropout);
+  };
   TrainPrograms programs;
   programs.spec = shard_spec(config, rank, world_size);
   const ShardSpec& spec = programs.spec;
@@ -151,10 +154,10 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   const auto for_use = [&](const Program& program) {
     return offload_weights(shard_forward(program, spec), spec, offload);
   };
-  programs.validation = for_use(build_model(config.model, shape));
-  programs.trunk = for_use(without_head(build_model(config.model, one)));
+  programs.validation = for_use(built(shape));
+  programs.trunk = for_use(without_head(built(one)));
   const Program forward =
-      without_decay(build_model(config.model, training), config.optimizer.no_decay);
+      without_decay(built(training, config.lora.dropout), config.optimizer.no_decay);
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
+#include "engine/program/freeze.h"
 
 namespace ds {
 namespace {
@@ -40,6 +41,11 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                              model.arch, model.layers, model.hidden, model.heads,
                              format_count(static_cast<double>(trainer.parameters())),
                              name_of(config_.precision.dtype)));
+  const TrainedCount count = trained_count(trainer.step_program());
+  if (count.frozen > 0)
+    progress_.note(fmt::format("trains   {} parameters; {} are frozen",
+                               format_count(static_cast<double>(count.trained)),
+                               format_count(static_cast<double>(count.frozen))));
   progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
                              data.train->size_text(), data.validation->size_text(),
                              config_.data.seq_len));

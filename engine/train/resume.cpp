@@ -11,9 +11,9 @@
 #include "engine/comm/notes.h"
 #include "engine/config/keys.h"
 #include "engine/data/byte_tokens.h"
-#include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
+#include "engine/train/trained_model.h"
 
 namespace ds {
 namespace {
@@ -121,7 +121,7 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
 void Resume::require_model(const TrainConfig& config) const {
   if (!found_.checkpoint) return;
   const ModelShape smallest{.micro = 1, .seq_len = config.data.seq_len, .act = DType::f32};
-  require_tensors(*found_.checkpoint, what(), build_model(config.model, smallest),
+  require_tensors(*found_.checkpoint, what(), trained_model(config, smallest, 0),
                   shard_spec(config, 0, 1).update);
 }
 

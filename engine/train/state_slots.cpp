@@ -12,7 +12,7 @@ namespace {
 std::vector<ValueId> homes_of(const Program& program, const std::vector<SavedTile>& saved) {
   std::vector<ValueId> homes;
   for (const SavedTile& tile : saved) {
-    if (!tile.in_files) continue;
+    if (!tile.in_files || tile.frozen) continue;
     const ValueId home = home_of_tile(program, tile);
     if (homes.empty() || homes.back() != home) homes.push_back(home);
   }

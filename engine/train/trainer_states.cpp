@@ -1,4 +1,5 @@
 // Initial states of a trainer, their places, and the training state of a checkpoint.
+#include "engine/states/adapted_weights.h"
 #include "engine/states/imported_weights.h"
 #include "engine/states/share_states.h"
 #include "engine/states/weights.h"
@@ -7,14 +8,17 @@
 namespace ds {
 
 void Trainer::begin() {
-  if (is_imported(config_.model)) {
-    ImportedWeights source(config_, memory_->workplace().activity);
-    load(source);
-    return source.require_finite();
-  }
-  NewWeights source(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
-                    memory_->stream());
+  NewWeights fresh(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
+                   memory_->stream());
+  std::optional<ImportedWeights> imported;
+  if (is_imported(config_.model)) imported.emplace(config_, memory_->workplace().activity);
+  std::optional<PeftFolder> adapters;
+  if (!config_.lora.from.empty())
+    adapters.emplace(config_.lora.from, config_.model, adapter_shapes(programs_.step));
+  StateSource& base = imported ? static_cast<StateSource&>(*imported) : fresh;
+  AdaptedWeights source(base, fresh, adapters ? &*adapters : nullptr);
   load(source);
+  if (imported) imported->require_finite();
 }
 
 void Trainer::load(StateSource& source) {

@@ -65,6 +65,7 @@ class AllOps {
       bench_.run(Activate{.in = a.view(), .out = out.tensor(), .activation = activation});
       report("activation", out);
     }
+    columns();
     bench_.run(Dropout{.in = a.view(), .draw = some_draw(), .out = out.tensor()});
     report("dropout", out);
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
@@ -75,6 +76,20 @@ class AllOps {
   }
 
  private:
+  void columns() {
+    Buffer in = random_buffer(act_, {rows_, 3 * c_.width}, 40),
+           delta = random_buffer(act_, {rows_, c_.width}, 41);
+    Buffer sum(act_, {rows_, 3 * c_.width}), part(act_, {rows_, c_.width});
+    bench_.run(AddColumns{.in = in.view(),
+                          .parts = {{{delta.view(), c_.width}, {}, {}}},
+                          .out = sum.tensor(),
+                          .scale = 0.3F});
+    report("columns added", sum);
+    bench_.run(
+        TakeColumns{.in = in.view(), .out = part.tensor(), .first = c_.width + 1, .scale = 0.3F});
+    report("columns taken", part);
+  }
+
   void report(const char* op, Buffer& buffer) { record_(op, buffer.bits()); }
 
   void attention() {

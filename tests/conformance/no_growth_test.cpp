@@ -261,6 +261,12 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                            .seq_len = time,
                            .heads = heads,
                            .kv_heads = heads});
+    check_own_loops(
+        "columns added", bench,
+        AddColumns{
+            .in = both.view(), .parts = {{{in.view(), width}, {}, {}}}, .out = both.tensor()});
+    check_own_loops("columns taken", bench,
+                    TakeColumns{.in = both.view(), .out = out.tensor(), .first = width});
     check_own_loops("add", bench, Add{.a = in.view(), .b = out.view(), .out = out.tensor()});
     Buffer w(DType::f32, {vocab, width}), m(DType::f32, {vocab, width}),
         v(DType::f32, {vocab, width});

@@ -79,6 +79,19 @@ void for_each_tensor(LinearBackwardWeight& a, const F& f) {
   f(a.in), f(a.dout), f(a.dweight), f(a.dbias);
 }
 template <class F>
+void for_each_tensor(AddColumns& a, const F& f) {
+  for (AddColumns::Part& part : a.parts) f(part.delta);
+  if (a.heads) {
+    f(a.in, heads_of(a.in.shape, a.kv_heads)), f(a.out, heads_of(a.out.shape, a.kv_heads));
+  } else {
+    f(a.in), f(a.out);
+  }
+}
+template <class F>
+void for_each_tensor(TakeColumns& a, const F& f) {
+  f(a.in), f(a.out);
+}
+template <class F>
 void for_each_tensor(Activate& a, const F& f) {
   f(a.in), f(a.out);
 }

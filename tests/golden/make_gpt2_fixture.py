@@ -117,8 +117,9 @@ def loss_sum(logits, targets):
 def optimizer_of(p):
     """Returns AdamW with two parameter groups: norms and biases, the tensors of one dimension, do not decay."""
     o = OPTIMIZER
-    groups = [dict(params=[x for x in p.values() if x.dim() > 1], weight_decay=o["weight_decay"]),
-              dict(params=[x for x in p.values() if x.dim() == 1], weight_decay=0.0)]
+    trained = [x for x in p.values() if x.requires_grad]
+    groups = [dict(params=[x for x in trained if x.dim() > 1], weight_decay=o["weight_decay"]),
+              dict(params=[x for x in trained if x.dim() == 1], weight_decay=0.0)]
     return torch.optim.AdamW(groups, lr=o["lr"], betas=(o["beta1"], o["beta2"]), eps=o["eps"])
 
 
@@ -159,7 +160,8 @@ def write(name, c, folder):
             add(f"{label}.{step}", values, "<i4")
     add("logits", logits.detach().numpy(), "<f4")
     for label, tensor in p.items():
-        add("grad." + label, tensor.grad.numpy(), "<f4")
+        if tensor.requires_grad:
+            add("grad." + label, tensor.grad.numpy(), "<f4")
     losses64, norms64, trained64 = train(c, torch.float64)
     losses32, _, _ = train(c, torch.float32)
     # A bias of keys shifts a query's scores equally and has the gradient 0: AdamW enlarges its rounding errors.

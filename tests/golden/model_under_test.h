@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "engine/comm/rendezvous.h"
+#include "engine/exchange/adapter_tensors.h"
 #include "engine/execute/executor.h"
+#include "engine/models/adapters.h"
 #include "engine/models/build_model.h"
 #include "engine/program/decay.h"
+#include "engine/program/freeze.h"
 #include "engine/program/ops/row.h"
 #include "engine/program/passes.h"
 #include "golden/fixture.h"
@@ -112,7 +115,7 @@ class ModelUnderTest {
                            .valid_vocab = size("valid_vocab"),
                            .act = act,
                            .fields = all};
-    forward_ = build_model(config, shape);
+    forward_ = with_adapters(build_model(config, shape), config);
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
     head_bias_ = operand(forward_.ops.back().in, 3);
@@ -182,6 +185,23 @@ class ModelUnderTest {
   }
 
  private:
+  /// Returns the model with the fixture's adapters, if it has any; then they alone train.
+  Program with_adapters(Program model, const ModelConfig& config) const {
+    const auto& header = fixture_.header()["model"];
+    if (!header.contains("lora")) return model;
+    const auto& theirs = header["lora"];
+    const LoraConfig lora{.rank = theirs["rank"].get<std::int64_t>(),
+                          .alpha = theirs["alpha"].get<double>(),
+                          .rslora = theirs["rslora"].get<bool>(),
+                          .targets = theirs["targets"].get<std::vector<std::string>>()};
+    const auto modules =
+        linear_modules(config, static_cast<std::int64_t>(fixture_.model("seq_len")));
+    return freeze_all_but(
+        add_adapters(std::move(model), modules,
+                     {.rank = lora.rank, .scale = lora.scale(), .targets = lora.targets}),
+        adapter_patterns({}));
+  }
+
   static const ParamTensor& tensor_of(const Program& program, const std::string& name) {
     for (const ParamGroup& group : program.groups) {
       for (const ParamTensor& tensor : group.tensors) {
@@ -214,9 +234,12 @@ class ModelUnderTest {
   // As in the trainer, gaps between tensors and moments start at zero.
   void load_weights() {
     for (const ParamGroup& group : step_.groups) {
-      const Tensor master = step_executor_->tensor(group.states[0].master);
-      for (const ValueId id :
-           {group.states[0].master, group.states[0].moment1, group.states[0].moment2}) {
+      std::vector<float> frozen(static_cast<std::size_t>(group.elements));
+      const Tensor master = group.trains ? step_executor_->tensor(group.states[0].master)
+                                         : Tensor{frozen.data(), DType::f32, {group.elements}};
+      std::memset(master.data, 0, static_cast<std::size_t>(master.bytes()));
+      for (const ValueId id : {group.states[0].moment1, group.states[0].moment2}) {
+        if (id == kNoValue) continue;
         const Tensor flat = step_executor_->tensor(id);
         std::memset(flat.data, 0, static_cast<std::size_t>(flat.bytes()));
       }
@@ -229,7 +252,7 @@ class ModelUnderTest {
         std::ranges::transform(found->values, static_cast<float*>(master.data) + tensor.offset,
                                [](double x) { return static_cast<float>(x); });
       }
-      if (group.weights != group.states[0].master) {
+      if (!group.trains || group.weights != group.states[0].master) {
         backend_.kernels->run(Cast{.in = master, .out = step_executor_->tensor(group.weights)},
                               *stream_);
       }
@@ -267,9 +290,12 @@ class ModelUnderTest {
     gradients_.clear();
     double squares = 0;
     for (const Fixture::Parameter& parameter : fixture_.parameters()) {
-      const Tensor g = step_executor_->tensor(tensor_of(step_, parameter.name).gradient);
+      const ValueId gradient = tensor_of(step_, parameter.name).gradient;
+      gradients_.emplace_back();
+      if (gradient == kNoValue) continue;  // frozen
+      const Tensor g = step_executor_->tensor(gradient);
       const auto* data = static_cast<const float*>(g.data);
-      gradients_.emplace_back(data, data + g.elements());
+      gradients_.back().assign(data, data + g.elements());
       for (double& x : gradients_.back()) {
         x /= loss_scale_;
         squares += x * x;

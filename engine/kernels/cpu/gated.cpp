@@ -50,6 +50,7 @@ void run(const Context& c, const RmsNormBackward& a) {
                            .width = width},
                           i * block, std::min(block, rows - i * block));
   });
+  if (!a.dweight) return;
   in_pieces(c, width, kNormColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
     c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
                        a.accumulate);

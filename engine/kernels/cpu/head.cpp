@@ -66,18 +66,17 @@ void run(const Context& c, const HeadLoss& a) {
 
 template <>
 void run(const Context& c, const HeadLossBackward& a) {
-  DS_ASSERT(a.loss_scale != 0.0F &&
-            static_cast<bool>(a.dbias) == static_cast<bool>(a.forward.bias));
+  DS_ASSERT(a.loss_scale != 0.0F && (!a.dbias || a.forward.bias));
   const std::int64_t counted = for_chunks(c, a.forward, [&](HeadChunk& chunk) {
     chunk.softmax(a.loss_scale);
     // The weight gradient comes first: it reads `in`, and `din` may share that memory.
-    chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
+    if (a.dweight) chunk.weight_gradient(static_cast<float*>(a.dweight.data), a.accumulate);
     if (a.dbias) chunk.bias_gradient(static_cast<float*>(a.dbias.data), a.accumulate);
-    chunk.input_gradient(a.din.data);
+    if (a.din) chunk.input_gradient(a.din.data);
   });
-  if (counted < a.forward.targets.elements()) clear_uncounted(c, a);
+  if (a.din && counted < a.forward.targets.elements()) clear_uncounted(c, a);
   if (counted > 0 || a.accumulate) return;
-  clear(c, a.dweight);
+  if (a.dweight) clear(c, a.dweight);
   if (a.dbias) clear(c, a.dbias);
 }
 

@@ -105,6 +105,7 @@ void run(const Context& c, const HeadNormBackward& a) {
       head_norm_backward_row(c, a, in, in_rows, r, q, k, s.one_head + thread * depth);
   });
   const auto add_blocks = [&](const float* sums, const Tensor& to) {
+    if (!to) return;  // frozen
     c.vector.sum_parts(sums, blocks, depth, 0, depth, static_cast<float*>(to.data), a.accumulate);
   };
   add_blocks(s.q_sums, a.dq_weight);

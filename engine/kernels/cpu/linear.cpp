@@ -1,4 +1,5 @@
 // Linear layers: forward with its epilogues, input gradient, weight and bias gradients.
+#include <algorithm>
 #include <cstring>
 
 #include "engine/kernels/cpu/ops.h"
@@ -10,6 +11,7 @@ namespace {
 // Rows (the summed dimension of a weight gradient) per product. Arithmetic: this value must never
 // depend on the number of threads.
 constexpr std::int64_t kGradientRows = 2048;
+constexpr std::int64_t kBiasColumns = 256;  // per task
 
 /// Returns the bias of a tile's columns, or null.
 const void* bias_at(const Linear& a, std::int64_t column) {
@@ -61,6 +63,19 @@ Product weight_product(DType type, std::int64_t rows, std::int64_t k, std::int64
           .b = {nullptr, n, false}};
 }
 
+// Below a frozen weight: the bias alone. Tasks are columns, so the order of rows is fixed.
+void sum_bias_alone(const Context& c, const LinearBackwardWeight& a) {
+  const std::int64_t n = a.dbias.elements(), rows = a.dout.elements() / n;
+  auto* dbias = static_cast<float*>(a.dbias.data);
+  const ActKernels& act = c.act(a.dout.dtype);
+  c.pool.parallel_for(ceil_div(n, kBiasColumns), [&](std::int64_t task, int) {
+    const std::int64_t first = task * kBiasColumns, count = std::min(kBiasColumns, n - first);
+    if (!a.accumulate)
+      std::memset(dbias + first, 0, static_cast<std::size_t>(count) * sizeof(float));
+    act.add_column_sums(at(a.dout.data, a.dout.dtype, first), n, rows, count, dbias + first);
+  });
+}
+
 }  // namespace
 
 template <>
@@ -110,6 +125,7 @@ void run(const Context& c, const LinearBackwardInput& a) {
 
 template <>
 void run(const Context& c, const LinearBackwardWeight& a) {
+  if (!a.dweight) return sum_bias_alone(c, a);
   const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
   DS_ASSERT(a.dout.elements() == rows * n && rows > 0);
   auto* dweight = static_cast<float*>(a.dweight.data);
@@ -154,12 +170,18 @@ std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
                                     {e.width, e.gated ? 2 * e.ffn : e.ffn},
                                     {e.ffn, e.width}};
   std::size_t largest = 0;
-  for (const auto& [k, n] : shapes) {
+  const auto measure = [&](std::int64_t k, std::int64_t n) {
     for (const auto make : {forward_product, input_product, weight_product}) {
       Scratch scratch;
       const ProductScratch measured(scratch, c, make(e.act, rows, k, n));
       largest = std::max(largest, scratch.used());
     }
+  };
+  for (const auto& [k, n] : shapes) {
+    measure(k, n);
+    if (e.adapter_rank == 0) continue;
+    measure(k, e.adapter_rank);
+    measure(e.adapter_rank, n);
   }
   return largest;
 }

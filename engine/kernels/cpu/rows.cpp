@@ -44,7 +44,7 @@ void run(const Context& c, const Embed& a) {
 
 template <>
 void run(const Context& c, const EmbedBackward& a) {
-  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
+  const std::int64_t width = a.dout.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : 1;
   const auto* tokens = static_cast<const std::int32_t*>(a.tokens.data);
   auto* dwte = static_cast<float*>(a.dwte.data);
@@ -55,13 +55,13 @@ void run(const Context& c, const EmbedBackward& a) {
       std::memset(to + first, 0, static_cast<std::size_t>(count) * sizeof(float));
     });
   };
-  if (!a.accumulate_wte) clear(dwte, a.dwte.elements());
+  if (a.dwte && !a.accumulate_wte) clear(dwte, a.dwte.elements());
   if (a.dwpe && !a.accumulate_wpe) clear(dwpe, a.dwpe.elements());
   // Tasks are columns, so each element adds its rows in order with any number of threads.
   in_pieces(c, width, kColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const void* from = at(a.dout.data, a.dout.dtype, r * width + first);
-      act.add_to(dwte + tokens[r] * width + first, from, count);
+      if (a.dwte) act.add_to(dwte + tokens[r] * width + first, from, count);
       if (a.dwpe) act.add_to(dwpe + position_of(a.positions, r, time) * width + first, from, count);
     }
   });
@@ -107,10 +107,12 @@ void run(const Context& c, const LayerNormBackward& a) {
                             i * block, std::min(block, rows - i * block));
   });
   in_pieces(c, width, kNormColumnsPerTask, [&](std::int64_t first, std::int64_t count) {
-    c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
-                       a.accumulate);
-    c.vector.sum_parts(dbiases, blocks, width, first, count, static_cast<float*>(a.dbias.data),
-                       a.accumulate);
+    if (a.dweight)
+      c.vector.sum_parts(dweights, blocks, width, first, count, static_cast<float*>(a.dweight.data),
+                         a.accumulate);
+    if (a.dbias)
+      c.vector.sum_parts(dbiases, blocks, width, first, count, static_cast<float*>(a.dbias.data),
+                         a.accumulate);
   });
 }
 

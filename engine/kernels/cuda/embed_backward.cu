@@ -138,10 +138,12 @@ cudaError_t add_by_key(const Launch& l, const EmbedGradient& a, const KeyedTable
                 static_cast<const T*>(a.dout));
 }
 
+/// Either table may be frozen: null.
 template <class T, int kCount>
 cudaError_t backward(const Launch& l, const EmbedGradient& a) {
   const KeyedTable tokens{.numbers = a.tokens, .table = a.dwte, .keys = a.vocab};
-  const cudaError_t error = add_by_key<T, kCount>(l, a, tokens);
+  const cudaError_t error =
+      a.dwte == nullptr ? cudaSuccess : add_by_key<T, kCount>(l, a, tokens);
   if (error != cudaSuccess || a.dwpe == nullptr) return error;
   const std::int64_t elements = a.time * a.width, each = kThreads * kCount;
   if (a.positions != nullptr) {

@@ -249,9 +249,9 @@ void run(Context& c, const HeadLossBackward& a, cudaStream_t stream) {
   Head head(c, a.forward, stream);
   head.for_chunks(true, a.loss_scale, [&](std::int64_t first, std::int64_t rows) {
     // The weight gradient comes first: it reads `in`, and `din` may share that memory.
-    head.weight_gradient(first, rows, a.dweight.data, a.accumulate);
+    if (a.dweight) head.weight_gradient(first, rows, a.dweight.data, a.accumulate);
     if (a.dbias) head.bias_gradient(first, rows, a.dbias.data, a.accumulate);
-    head.input_gradient(first, rows, a.din.data);
+    if (a.din) head.input_gradient(first, rows, a.din.data);
   });
   head.clear_rest(a);
 }

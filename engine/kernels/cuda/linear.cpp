@@ -111,7 +111,7 @@ void run(Context& c, const LinearBackwardInput& a, cudaStream_t stream) {
 
 template <>
 void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
-  const std::int64_t k = a.dweight.shape[0], n = a.dweight.shape[1], rows = a.in.elements() / k;
+  const std::int64_t k = a.in.shape[1], n = a.dout.shape[1], rows = a.in.shape[0];
   DS_ASSERT(a.dout.elements() == rows * n && rows > 0);
   Scratch scratch = c.scratch();
   DS_ASSERT(!a.dbias || a.dbias.elements() == n);
@@ -127,8 +127,10 @@ void run(Context& c, const LinearBackwardWeight& a, cudaStream_t stream) {
                         .out = a.dweight.data,
                         .out_row_length = n,
                         .accumulate = a.accumulate};
-  if (run_fused_sums(c, product, a, partials, workspace, stream)) return;
-  multiply(c, product, workspace, stream);
+  if (a.dweight) {
+    if (run_fused_sums(c, product, a, partials, workspace, stream)) return;
+    multiply(c, product, workspace, stream);
+  }
   if (!a.dbias) return;
   // Uses our own kernel unless fusing was chosen: the library's sums overwrite, affect the choice
   // of the product's algorithm, and promise no order.

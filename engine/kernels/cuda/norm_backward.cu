@@ -140,6 +140,7 @@ __global__ void __launch_bounds__(32 * kSumWarps) sum_parts_kernel(NormBackward 
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * 32 + lane;
   const float* parts = blockIdx.y == 0 ? a.dweight_parts : a.dbias_parts;
   float* out = blockIdx.y == 0 ? a.dweight : a.dbias;
+  if (out == nullptr) return;  // frozen
   float sum = 0;
   if (c < a.width) {
 #pragma unroll 8

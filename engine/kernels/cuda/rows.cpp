@@ -39,7 +39,7 @@ TokenSort take_sort(Scratch& scratch, std::int64_t rows) {
 
 template <>
 void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
-  const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
+  const std::int64_t width = a.dout.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : rows;
   DS_ASSERT(a.tokens.dtype == DType::i32 && a.dout.elements() == rows * width);
   DS_ASSERT((a.positions || rows % time == 0) && rows <= INT32_MAX);
@@ -49,8 +49,8 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
     check(cudaMemsetAsync(table.data, 0, static_cast<std::size_t>(table.bytes()), stream),
           "EmbedBackward");
   };
-  if (!a.accumulate_wte) clear(a.dwte);
-  if (a.positions && !a.accumulate_wpe) clear(a.dwpe);
+  if (a.dwte && !a.accumulate_wte) clear(a.dwte);
+  if (a.dwpe && a.positions && !a.accumulate_wpe) clear(a.dwpe);
   check(launch_embed_backward(launch_on(c, stream), act_of(a.dout.dtype),
                               {.tokens = static_cast<const std::int32_t*>(a.tokens.data),
                                .positions = static_cast<const std::int32_t*>(a.positions.data),
@@ -60,7 +60,7 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
                                .rows = rows,
                                .time = time,
                                .width = width,
-                               .vocab = a.dwte.shape[0],
+                               .vocab = a.dwte ? a.dwte.shape[0] : 0,
                                .accumulate_wpe = a.accumulate_wpe,
                                .sort = take_sort(scratch, rows)}),
         "EmbedBackward");

@@ -50,6 +50,7 @@ void reverse_relative_bias(Reverse& reverse, const Op& op) {
   DS_ASSERT(op.in[1] == kNoValue, "only decoding moves the first query");
   const auto& attrs = as<ops::RelativeBias>(op);
   const auto dtable = reverse.parameter(op.in[0]);
+  if (dtable.value == kNoValue) return;  // frozen
   reverse.emit(op, "",
                ops::RelativeBiasBackward{.queries = attrs.queries,
                                          .max_distance = attrs.max_distance,

@@ -35,10 +35,11 @@ void reverse_embed(Reverse& reverse, const Op& op) {
 }
 
 void check_embed_backward(const Operands& o) {
-  const Value &dout = o.in(1), &dwte = o.out(0);
+  const Value& dout = o.in(1);
   DS_ASSERT(is(o.in(0), DType::i32, {rows(dout)}));
-  DS_ASSERT(columns(dwte) == columns(dout) && dwte.dtype == DType::f32);
-  DS_ASSERT(!o.has_in(2) || (o.has_out(1) && is(o.in(2), DType::i32, {rows(dout)})));
+  DS_ASSERT(o.has_out(0) || o.has_out(1));
+  DS_ASSERT(!o.has_out(0) || (columns(o.out(0)) == columns(dout) && o.out(0).dtype == DType::f32));
+  DS_ASSERT(!o.has_in(2) || is(o.in(2), DType::i32, {rows(dout)}));
   if (!o.has_out(1)) return;
   const Value& dwpe = o.out(1);
   DS_ASSERT(o.has_in(2) || rows(dout) % rows(dwpe) == 0);
@@ -67,7 +68,7 @@ constinit const OpRow ops::Embed::row{.name = "embed",
 
 constinit const OpRow ops::EmbedBackward::row{.name = "embed_backward",
                                               .in = {"tokens", "dout", "positions??"},
-                                              .out = {"dwte+", "dwpe?+"},
+                                              .out = {"dwte?+", "dwpe?+"},
                                               .check = check_embed_backward,
                                               .bind = bind_embed_backward,
                                               .uses_scratch = true};

@@ -70,8 +70,11 @@ void reverse_linear(Reverse& reverse, const Op& op) {
   const auto dweight = reverse.parameter(weight);
   Reverse::ParameterGradient dbias;
   if (bias != kNoValue) dbias = reverse.parameter(bias);
-  reverse.emit(op, ".weight", ops::LinearBackwardWeight{}, {in, dout}, {dweight.value, dbias.value},
-               {dweight.adds, dbias.adds});
+  if (dweight.value != kNoValue || dbias.value != kNoValue) {
+    reverse.emit(op, ".weight", ops::LinearBackwardWeight{}, {in, dout},
+                 {dweight.value, dbias.value}, {dweight.adds, dbias.adds});
+  }
+  if (!reverse.wants(in)) return;
   const Op* const before = activation_before(reverse, in);
   const ValueId din = reverse.gradient_like(op, "in", in);
   const ValueId pre = before == nullptr ? kNoValue : before->out[1];
@@ -128,10 +131,12 @@ BoundOp bind_linear_backward_input(const OpSite& at) {
 void check_linear_backward_weight(const Operands& o) {
   const Value &in = o.in(0), &dout = o.in(1);
   DS_ASSERT(rows(in) == rows(dout) && in.dtype == dout.dtype);
-  DS_ASSERT(is(o.out(0), DType::f32, {columns(in), columns(dout)}));
+  DS_ASSERT(o.has_out(0) || o.has_out(1));
+  DS_ASSERT(!o.has_out(0) || is(o.out(0), DType::f32, {columns(in), columns(dout)}));
   if (!o.has_out(1)) return;
   DS_ASSERT(is(o.out(1), DType::f32, {columns(dout)}));
-  DS_ASSERT(o.op().adds_to(0) == o.op().adds_to(1), "the kernel has one flag for both");
+  DS_ASSERT(!o.has_out(0) || o.op().adds_to(0) == o.op().adds_to(1),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_linear_backward_weight(const OpSite& at) {
@@ -139,10 +144,11 @@ BoundOp bind_linear_backward_weight(const OpSite& at) {
                                        .dout = at.in(1),
                                        .dweight = at.out(0),
                                        .dbias = at.out(1),
-                                       .accumulate = at.op.adds_to(0)});
+                                       .accumulate = at.op.adds != 0});
 }
 
 double linear_backward_weight_flops(const Operands& o) {
+  if (!o.has_out(0)) return 0;
   return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.out(0).shape.elements());
 }
 
@@ -160,6 +166,15 @@ BoundOp bind_activate(const OpSite& at) {
   return call(
       at, Activate{
               .in = at.in(0), .out = at.out(0), .activation = as<ops::Activate>(at.op).activation});
+}
+
+void reverse_activate(Reverse& reverse, const Op& op) {
+  const ValueId pre = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const ValueId dpre = reverse.gradient_like(op, "pre", pre);
+  reverse.emit(op, "", ops::ActivateBackward{.activation = as<ops::Activate>(op).activation},
+               {pre, dout}, {dpre});
+  reverse.contribute(pre, dpre);
 }
 
 void check_activate_backward(const Operands& o) {
@@ -199,7 +214,7 @@ constinit const OpRow ops::LinearBackwardInput::row{
 
 constinit const OpRow ops::LinearBackwardWeight::row{.name = "linear_backward_weight",
                                                      .in = {"in", "dout"},
-                                                     .out = {"dweight+", "dbias?+"},
+                                                     .out = {"dweight?+", "dbias?+"},
                                                      .check = check_linear_backward_weight,
                                                      .bind = bind_linear_backward_weight,
                                                      .flops = linear_backward_weight_flops,
@@ -210,6 +225,8 @@ constinit const OpRow ops::Activate::row{.name = "activate",
                                          .out = {"out"},
                                          .check = check_activate,
                                          .bind = bind_activate,
+                                         .reverse = reverse_activate,
+                                         .again = {.cheap = all_results},
                                          .print = print_activation<ops::Activate>};
 
 constinit const OpRow ops::ActivateBackward::row{.name = "activate_backward",

@@ -35,7 +35,7 @@ BoundOp bind_head_loss(const OpSite& at) { return call(at, head_loss_at<ops::Hea
 void reverse_head_loss(Reverse& reverse, const Op& op) {
   const ValueId in = op.in[0], weight = op.in[1], bias = operand(op.in, 3);
   const auto& attrs = as<ops::HeadLoss>(op);
-  const ValueId din = reverse.gradient_like(op, "in", in);
+  const ValueId din = reverse.wants(in) ? reverse.gradient_like(op, "in", in) : kNoValue;
   const auto dweight = reverse.parameter(weight);
   const ops::HeadLossBackward made{.valid_vocab = attrs.valid_vocab,
                                    .chunk_rows = attrs.chunk_rows,
@@ -45,7 +45,7 @@ void reverse_head_loss(Reverse& reverse, const Op& op) {
   bool bias_adds = false;
   if (bias != kNoValue) {
     const auto dbias = reverse.parameter(bias);
-    out.push_back(dbias.value);
+    if (dbias.value != kNoValue) out.push_back(dbias.value);
     bias_adds = dbias.adds;
   }
   reverse.emit(op, "", made, op.in, std::move(out), {false, false, false, dweight.adds, bias_adds});
@@ -56,7 +56,10 @@ void reverse_head_loss(Reverse& reverse, const Op& op) {
 double product_flops(const Operands& o) {
   return 2.0 * static_cast<double>(rows(o.in(0))) * static_cast<double>(o.in(1).shape.elements());
 }
-double backward_flops(const Operands& o) { return 3 * product_flops(o); }
+/// The logits, and the gradients of the input and the weights where they are needed.
+double backward_flops(const Operands& o) {
+  return (1 + (o.has_out(2) ? 1 : 0) + (o.has_out(3) ? 1 : 0)) * product_flops(o);
+}
 
 template <class Kind>
 std::string print_head(const Op& op) {
@@ -76,11 +79,13 @@ bool is_sparse(const Op& op) {
 
 void check_head_loss_backward(const Operands& o) {
   check_head<ops::HeadLossBackward>(o);
-  DS_ASSERT(same(o.in(0), o.out(2)) && is(o.out(3), DType::f32, o.in(1).shape));
-  DS_ASSERT(o.has_in(3) == o.has_out(4));
+  DS_ASSERT(o.has_out(2) || o.has_out(3));
+  DS_ASSERT(!o.has_out(2) || same(o.in(0), o.out(2)));
+  DS_ASSERT(!o.has_out(3) || is(o.out(3), DType::f32, o.in(1).shape));
   if (!o.has_out(4)) return;
-  DS_ASSERT(is(o.out(4), DType::f32, o.in(3).shape));
-  DS_ASSERT(o.op().adds_to(3) == o.op().adds_to(4), "the kernel has one flag for both");
+  DS_ASSERT(o.has_in(3) && is(o.out(4), DType::f32, o.in(3).shape));
+  DS_ASSERT(!o.has_out(3) || o.op().adds_to(3) == o.op().adds_to(4),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_head_loss_backward(const OpSite& at) {
@@ -111,7 +116,7 @@ constinit const OpRow ops::HeadLoss::row{.name = "head_loss",
 constinit const OpRow ops::HeadLossBackward::row{
     .name = "head_loss_backward",
     .in = {"in", "weight", "targets", "bias??"},
-    .out = {"loss", "count", "din", "dweight+", "dbias??+"},
+    .out = {"loss", "count", "din?", "dweight?+", "dbias??+"},
     .check = check_head_loss_backward,
     .bind = bind_head_loss_backward,
     .flops = backward_flops,

@@ -62,7 +62,6 @@ void reverse_layernorm(Reverse& reverse, const Op& op) {
   const ValueId in = normalized(op), dout = gradient_of_result(reverse, op);
   const ValueId din = reverse.gradient_like(op, "in", in);
   const auto dweight = reverse.parameter(op.in[2]), dbias = reverse.parameter(op.in[3]);
-  DS_ASSERT(dweight.adds == dbias.adds);
   reverse.emit(op, "", ops::LayerNormBackward{},
                {dout, in, op.in[2], op.out[2], op.out[3], reverse.gradient_of(in)},
                {din, dweight.value, dbias.value}, {false, dweight.adds, dbias.adds});
@@ -74,8 +73,10 @@ void check_layernorm_backward(const Operands& o) {
   DS_ASSERT(same(dout, o.in(1)) && same(dout, din) && (!o.has_in(5) || same(dout, o.in(5))));
   DS_ASSERT(is(o.in(2), din.dtype, {columns(din)}));
   DS_ASSERT(is(o.in(3), DType::f32, {rows(din)}) && is(o.in(4), DType::f32, {rows(din)}));
-  DS_ASSERT(is(o.out(1), DType::f32, {columns(din)}) && is(o.out(2), DType::f32, {columns(din)}));
-  DS_ASSERT(o.op().adds_to(1) == o.op().adds_to(2), "the kernel has one flag for both");
+  for (const std::size_t i : {1, 2})
+    DS_ASSERT(!o.has_out(i) || is(o.out(i), DType::f32, {columns(din)}));
+  DS_ASSERT(!o.has_out(1) || !o.has_out(2) || o.op().adds_to(1) == o.op().adds_to(2),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_layernorm_backward(const OpSite& at) {
@@ -88,7 +89,7 @@ BoundOp bind_layernorm_backward(const OpSite& at) {
                                     .din = at.out(0),
                                     .dweight = at.out(1),
                                     .dbias = at.out(2),
-                                    .accumulate = at.op.adds_to(1)});
+                                    .accumulate = at.op.adds != 0});
 }
 
 void check_rmsnorm(const Operands& o) {
@@ -121,7 +122,7 @@ void check_rmsnorm_backward(const Operands& o) {
   const Value &dout = o.in(0), &din = o.out(0);
   DS_ASSERT(same(dout, o.in(1)) && same(dout, din) && (!o.has_in(4) || same(dout, o.in(4))));
   DS_ASSERT(is(o.in(2), din.dtype, {columns(din)}) && is(o.in(3), DType::f32, {rows(din)}));
-  DS_ASSERT(is(o.out(1), DType::f32, {columns(din)}));
+  DS_ASSERT(!o.has_out(1) || is(o.out(1), DType::f32, {columns(din)}));
 }
 
 BoundOp bind_rmsnorm_backward(const OpSite& at) {
@@ -166,7 +167,6 @@ void reverse_head_norm(Reverse& reverse, const Op& op) {
   const auto& attrs = as<ops::HeadNorm>(op);
   const ValueId din = reverse.gradient_like(op, "in", dout);
   const auto dq = reverse.parameter(op.in[1]), dk = reverse.parameter(op.in[2]);
-  DS_ASSERT(dq.adds == dk.adds);
   reverse.emit(
       op, "",
       ops::HeadNormBackward{.heads = attrs.heads, .kv_heads = attrs.kv_heads, .eps = attrs.eps},
@@ -183,12 +183,14 @@ std::string print_head_norm(const Op& op) {
 }
 
 void check_head_norm_backward(const Operands& o) {
-  const Value &dout = o.in(0), &qkv = o.in(1), &dq = o.out(1), &dk = o.out(2);
+  const Value &dout = o.in(0), &qkv = o.in(1);
   check_heads<ops::HeadNormBackward>(o, qkv, o.in(2), o.in(3));
   DS_ASSERT(same(dout, o.out(0)) && dout.dtype == qkv.dtype && dout.shape.axes() == 2);
   DS_ASSERT(dout.shape.elements() == qkv.shape.elements());
-  DS_ASSERT(is(dq, DType::f32, {qkv.shape[4]}) && is(dk, DType::f32, {qkv.shape[4]}));
-  DS_ASSERT(o.op().adds_to(1) == o.op().adds_to(2), "the kernel has one flag for both");
+  for (const std::size_t i : {1, 2})
+    DS_ASSERT(!o.has_out(i) || is(o.out(i), DType::f32, {qkv.shape[4]}));
+  DS_ASSERT(!o.has_out(1) || !o.has_out(2) || o.op().adds_to(1) == o.op().adds_to(2),
+            "the kernel has one flag for both");
 }
 
 BoundOp bind_head_norm_backward(const OpSite& at) {
@@ -203,7 +205,7 @@ BoundOp bind_head_norm_backward(const OpSite& at) {
                                    .heads = attrs.heads,
                                    .kv_heads = attrs.kv_heads,
                                    .eps = attrs.eps,
-                                   .accumulate = at.op.adds_to(1)});
+                                   .accumulate = at.op.adds != 0});
 }
 
 /// Everything but the sum is cheap.
@@ -225,7 +227,7 @@ constinit const OpRow ops::LayerNorm::row{.name = "layernorm",
 constinit const OpRow ops::LayerNormBackward::row{
     .name = "layernorm_backward",
     .in = {"dout", "in", "weight", "mean", "rstd", "dresidual?"},
-    .out = {"din", "dweight+", "dbias+"},
+    .out = {"din", "dweight?+", "dbias?+"},
     .check = check_layernorm_backward,
     .bind = bind_layernorm_backward,
     .uses_scratch = true};
@@ -242,7 +244,7 @@ constinit const OpRow ops::RmsNorm::row{.name = "rmsnorm",
 constinit const OpRow ops::RmsNormBackward::row{
     .name = "rmsnorm_backward",
     .in = {"dout", "in", "weight", "rstd", "dresidual?"},
-    .out = {"din", "dweight+"},
+    .out = {"din", "dweight?+"},
     .check = check_rmsnorm_backward,
     .bind = bind_rmsnorm_backward,
     .uses_scratch = true};
@@ -258,7 +260,7 @@ constinit const OpRow ops::HeadNorm::row{.name = "head_norm",
 
 constinit const OpRow ops::HeadNormBackward::row{.name = "head_norm_backward",
                                                  .in = {"dqkv", "qkv", "q_weight", "k_weight"},
-                                                 .out = {"dqkv", "dq_weight+", "dk_weight+"},
+                                                 .out = {"dqkv", "dq_weight?+", "dk_weight?+"},
                                                  .check = check_head_norm_backward,
                                                  .bind = bind_head_norm_backward,
                                                  .uses_scratch = true,

@@ -52,7 +52,7 @@ namespace ops {
 struct Embed {
   static const OpRow row;
 };
-/// tokens, dout, positions?? -> dwte+, dwpe?+
+/// tokens, dout, positions?? -> dwte?+, dwpe?+
 struct EmbedBackward {
   static const OpRow row;
 };
@@ -63,7 +63,7 @@ struct LayerNorm {
   static const OpRow row;
   float eps = 1e-5F;
 };
-/// dout, in, weight, mean, rstd, dresidual? -> din, dweight+, dbias+
+/// dout, in, weight, mean, rstd, dresidual? -> din, dweight?+, dbias?+
 struct LayerNormBackward {
   static const OpRow row;
 };
@@ -72,7 +72,7 @@ struct RmsNorm {
   static const OpRow row;
   float eps = 1e-5F;
 };
-/// dout, in, weight, rstd, dresidual? -> din, dweight+
+/// dout, in, weight, rstd, dresidual? -> din, dweight?+
 struct RmsNormBackward {
   static const OpRow row;
 };
@@ -83,7 +83,7 @@ struct HeadNorm {
   std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads
   float eps = 1e-5F;
 };
-/// dqkv, qkv, q_weight, k_weight -> dqkv, dq_weight+, dk_weight+. Gradients are in rows.
+/// dqkv, qkv, q_weight, k_weight -> dqkv, dq_weight?+, dk_weight?+. Gradients are in rows.
 struct HeadNormBackward {
   static const OpRow row;
   std::int64_t heads = 0, kv_heads = 0;
@@ -103,7 +103,7 @@ struct LinearBackwardInput {
   static const OpRow row;
   Activation activation = Activation::gelu_tanh;  // with pre
 };
-/// in, dout -> dweight+, dbias?+
+/// in, dout -> dweight?+, dbias?+
 struct LinearBackwardWeight {
   static const OpRow row;
 };
@@ -183,6 +183,22 @@ struct Add {
   static const OpRow row;
 };
 
+// columns.cpp
+/// in, delta, second?, third? -> out. Adds scale * delta to columns from firsts[i] on
+struct AddColumns {
+  static const OpRow row;
+  std::vector<std::int64_t> firsts{};  // of each delta
+  float scale = 1;
+  bool heads = false;         // `in` has the layout of heads
+  std::int64_t kv_heads = 0;  // with heads; 0: as many as heads
+};
+/// in -> out: scale * columns from `first` on
+struct TakeColumns {
+  static const OpRow row;
+  std::int64_t first = 0;
+  float scale = 1;
+};
+
 // loss.cpp
 /// in, weight, targets, bias?? -> loss, count
 struct HeadLoss {
@@ -191,7 +207,7 @@ struct HeadLoss {
   float scale = 1;      // of in
   bool sparse = false;  // few rows count: ds::HeadLoss
 };
-/// in, weight, targets, bias?? -> loss, count, din, dweight+, dbias??+
+/// in, weight, targets, bias?? -> loss, count, din?, dweight?+, dbias??+
 struct HeadLossBackward {
   static const OpRow row;
   std::int64_t valid_vocab = 0, chunk_rows = 0;
@@ -252,8 +268,8 @@ using OpAttrs =
                  ops::Linear, ops::LinearBackwardInput, ops::LinearBackwardWeight, ops::Activate,
                  ops::ActivateBackward, ops::Rotary, ops::Attention, ops::AttentionBackward,
                  ops::KeyRanges, ops::RelativeBias, ops::RelativeBiasBackward, ops::Glu,
-                 ops::GluBackward, ops::Dropout, ops::Add, ops::HeadLoss, ops::HeadLossBackward,
-                 ops::Exchange, ops::AllGather, ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares,
-                 ops::Control, ops::Update>;
+                 ops::GluBackward, ops::Dropout, ops::Add, ops::AddColumns, ops::TakeColumns,
+                 ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather, ops::Copy,
+                 ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
 
 }  // namespace ds

@@ -237,6 +237,24 @@ TEST_CASE("activations, gated units, sums and their gradients; in place too") {
       });
       Buffer gated = random_buffer(act, {g.rows, 2 * g.width}, 5, 4);
       Buffer dout = random_buffer(act, {g.rows, g.width}, 6);
+      const auto wide = [&] { return buffers(random_buffer(act, {g.rows, 2 * g.width}, 8, 2)); };
+      for (const std::int64_t first : {std::int64_t{0}, g.width / 8 * 8, g.width}) {
+        compare(extents, act, wide, [&](std::vector<Buffer>& r) {
+          return AddColumns{.in = gated.view(),
+                            .parts = {{{dout.view(), first}, {}, {}}},
+                            .out = r[0].tensor(),
+                            .scale = 0.7F};
+        });
+        compare(
+            extents, act,
+            [&] {
+              return buffers(Buffer(act, {g.rows, g.width}));
+            },
+            [&](std::vector<Buffer>& r) {
+              return TakeColumns{
+                  .in = gated.view(), .out = r[0].tensor(), .first = first, .scale = 0.7F};
+            });
+      }
       for (const Activation gate : reference::kGates) {
         compare(
             extents, act,

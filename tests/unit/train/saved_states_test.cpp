@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "engine/program/freeze.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
 #include "unit/program/tiny.h"
@@ -171,5 +172,45 @@ TEST_CASE("two alternating programs have the same tiles in different memory") {
     CHECK(place(a[i]) == place(b[i]));
     CHECK(even.value(even.value(a[i].value).base).name !=
           odd.value(odd.value(b[i].value).base).name);
+  }
+}
+
+TEST_CASE("frozen weights are saved once, as masters without moments, in their own type") {
+  for (const DType act : {DType::f32, DType::bf16}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      for (const Tier weights : {Tier::device, Tier::host, Tier::nvme}) {
+        if (stage < 3 && weights != Tier::device) continue;
+        std::set<std::int64_t> seen[3];
+        std::int64_t frozen = 0, trained = 0;
+        for (int rank = 0; rank < 3; ++rank) {
+          ShardSpec spec = spec_for({.stage = stage}, rank, 3);
+          spec.separate_master = weights != Tier::device;
+          const OffloadSpec offload{.states = weights, .weights = weights, .tile = 2 * kLeaf};
+          const Program step = offload_states(
+              offload_weights(
+                  shard(differentiate(freeze(tiny_forward(act), {"h.1.*", "wte*"})), spec), spec,
+                  offload),
+              offload);
+          frozen = trained = 0;
+          std::vector<std::int64_t> starts;
+          for (const ParamGroup& group : step.groups) {
+            starts.push_back(frozen + trained);
+            (group.trains ? trained : frozen) += group.elements;
+          }
+          for (const SavedTile& tile : saved_tiles(step, spec)) {
+            const auto g = static_cast<std::size_t>(tile.group);
+            CHECK(tile.frozen == !step.groups[g].trains);
+            CHECK((!tile.frozen || tile.state == 0));
+            CHECK((!tile.frozen || step.value(tile.value).dtype == act));
+            CHECK(tile.offset + tile.elements <= step.value(tile.value).shape.elements());
+            CHECK(tile.in_files == (weights == Tier::nvme));
+            see(seen[tile.state], starts[g] + tile.first, tile.elements);
+          }
+        }
+        CHECK(std::ssize(seen[0]) * kLeaf == frozen + trained);
+        CHECK(std::ssize(seen[1]) * kLeaf == trained);
+        CHECK(std::ssize(seen[2]) * kLeaf == trained);
+      }
+    }
   }
 }
