@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/exchange/merge_adapters.h"
 #include "engine/exchange/out_folder.h"
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 #include "engine/tensor/bf16.h"
 #include "engine/tensor/f16.h"
 

@@ -9,7 +9,7 @@
 
 #include "engine/config/train_config.h"
 #include "engine/data/mapped_file.h"
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace ds {
 
