@@ -59,7 +59,7 @@ struct DataFields {
   friend bool operator==(const DataFields&, const DataFields&) = default;
 };
 
-/// Low-rank adapters beside linear layers (engine/program/adapters.h); rank = 0: none.
+/// Low-rank adapters beside linear layers (engine/models/adapters.h); rank = 0: none.
 struct LoraConfig {
   std::int64_t rank = 0;
   double alpha = 0;  // resolved: rank unless given
