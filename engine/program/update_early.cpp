@@ -37,9 +37,9 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
 }  // namespace
 
 // Updates of group g are issued when the next group is complete: by then the sum of g has arrived.
-// They wait for the last use of its weights, which may come after the gradient: where a layer's
-// input needs a gradient and nothing else of its group trains.
-// States that are read first are read from the start.
+// They wait for the last use of its weights, which may come after the gradient: in a block that
+// ends with a norm, and where a layer's input needs a gradient and nothing else of its group
+// trains. States that are read first are read from the start.
 EarlyStep update_early(const Program& step, bool overlap) {
   Program common = step;
   keep_gradients(common);
