@@ -95,7 +95,8 @@ class GraphBuilder {
           .set_diagonal_band_right_bound(0);
     }
     // The frontend keeps the keys with key + bound > query.
-    if (p_.window > 0) options.set_diagonal_band_left_bound(p_.window);
+    if (p_.window > 0)
+      options.set_diagonal_band_left_bound(static_cast<int>(p_.window));  // below seq_len
   }
 
   void shape(fe::graph::Tensor_attributes& tensor, Uid uid, const Part& part) const {
