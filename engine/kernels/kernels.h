@@ -30,8 +30,8 @@ namespace ds {
 using KernelOp =
     std::variant<Embed, EmbedBackward, LayerNorm, LayerNormBackward, RmsNorm, RmsNormBackward,
                  Linear, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, SwiGlu,
-                 SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, Dropout, Attention,
-                 AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
+                 SwiGluBackward, Rotary, RelativeBias, RelativeBiasBackward, KeyRanges, Dropout,
+                 Attention, AttentionBackward, HeadLoss, HeadLossBackward, Logits, Add, LeafSquares,
                  OptimizerUpdate, FillNormal, Cast>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
@@ -45,6 +45,7 @@ class Kernels {
     std::int64_t micro = 0, seq_len = 0, width = 0, heads = 0, ffn = 0, vocab = 0, chunk_rows = 0;
     std::int64_t kv_heads = 0;   // 0: equal to heads
     std::int64_t head_size = 0;  // 0: width / heads
+    std::int64_t key_len = 0;    // keys that a query may see; 0: seq_len
     bool gated = false;          // the feed-forward layer's first product has 2 * ffn columns
     DType act = DType::f32;
   };

@@ -52,50 +52,74 @@ struct Rotary {
   bool rows = false;  // in every backend, gradients (AttentionBackward's dqkv) are stored in rows
 };
 
-/// T5's relative position bias: out[h][d] = table[bucket(d - (T - 1))][h], where
-/// d = key - query + T - 1. Shapes: table (buckets, H) act; out (H, 2T - 1) f32. Source: Raffel et
-/// al., arXiv:1910.10683, as in transformers' T5Attention._relative_position_bucket.
+/// T5's relative position bias of T queries and S keys: out[h][d] = table[bucket(d - (T - 1) -
+/// first)][h], where d = key - query + T - 1 and `first` is the position of the first query (0
+/// without the tensor; for decoding). Shapes: table (buckets, H) act; first (1) i32; out (H, T + S
+/// - 1) f32. Source: Raffel et al., arXiv:1910.10683, as in transformers'
+/// T5Attention._relative_position_bucket.
 struct RelativeBias {
-  ConstTensor table;
+  ConstTensor table, first{};
   Tensor out;
+  std::int64_t queries = 0;  // T; 0: T = S
   std::int64_t max_distance = 128;
   bool bidirectional = true;
 };
 
-/// dtable (+)= sums of dout over the distances of each bucket, in the order of distances.
-/// Shapes: dout (H, 2T - 1) f32; dtable (buckets, H) f32.
+/// dtable (+)= sums of dout over the distances of each bucket, in the order of distances; the first
+/// query has position 0. Shapes: dout (H, T + S - 1) f32; dtable (buckets, H) f32.
 struct RelativeBiasBackward {
   ConstTensor dout;
   Tensor dtable;
+  std::int64_t queries = 0;
   std::int64_t max_distance = 128;
   bool bidirectional = true;
   bool accumulate = false;
 };
 
+/// Ranges of keys (Attention's `ranges`) from the documents of tokens: a query of document d sees
+/// the run of keys of its sequence with the number d; [0, 0) if there is none. Without
+/// key_documents, queries are their own keys. A negative number is padding: it sees nothing, and
+/// nobody sees it. A number has one run in the keys of a sequence. Shapes: documents (B*T) i32,
+/// key_documents (B*S) i32, ranges (B, T, 2) i32.
+struct KeyRanges {
+  ConstTensor documents, key_documents{};
+  Tensor ranges;
+};
+
 /// out = softmax(q k^T * scale + bias) v per query head h, with the keys and values of head
-/// h / (H/G). causal: masks key positions above the query's. lengths: in sequence b only key
-/// positions below lengths[b] count (padding); a query without keys gives zeros. Dropout of the
-/// probabilities is optional: query q and key k of head h have element (h * T + q) * P + k of the
-/// sample, P = T rounded up to 64. Shapes: qkv as Linear's heads, act; lengths (B) i32; bias (H,
-/// 2T - 1) f32, by key - query + T - 1; out (B*T, H*D) act; lse (B, H, T) f32 = log of the softmax
-/// denominator, before the dropout.
+/// h / (H/G). T queries per sequence; their keys are the T positions of qkv, or the S positions of
+/// `kv` (cross-attention, a cache of keys).
+///
+/// Every mask is an interval of keys per query, and a query sees the keys in all of its intervals:
+/// causal: keys up to the query's number; window: keys above query - window; ranges: keys [first,
+/// last) of the sequence. A query without keys gives zeros, with lse 0. Blocks of keys that no
+/// query of a block sees cost nothing.
+///
+/// Dropout of the probabilities is optional: query q and key k of head h have element (h * T + q) *
+/// P + k of the sample, P = S rounded up to 64. Shapes: qkv as Linear's heads, act (the queries
+/// alone, G = 0, with kv); kv as Linear's heads without queries, (1, B, 2G, S, D) act; ranges (B,
+/// T, 2) i32; bias (H, T + S - 1) f32, by key - query + T - 1; out (B*T, H*D) act; lse (B, H, T)
+/// f32 = log of the softmax denominator, before the dropout.
 struct Attention {
-  ConstTensor qkv, lengths{}, bias{};
+  ConstTensor qkv, kv{}, ranges{}, bias{};
   Tensor out, lse;
   DropoutDraw dropout{};
   std::int64_t kv_heads = 0;  // G; 0: G = H
   bool causal = true;
-  float scale = 0;  // 0: 1 / sqrt(D)
+  std::int64_t window = 0;  // 0: none
+  float scale = 0;          // 0: 1 / sqrt(D)
 };
 
 /// Gradient of Attention. Shapes: as Attention; dout (B*T, H*D) act; dqkv (B*T, (H + 2G) * D) act,
-/// in rows; dbias (H, 2T - 1) f32 is overwritten.
+/// in rows; with kv: dqkv (B*T, H*D), the queries' alone, and dkv (B*S, 2G * D) act, rows of keys,
+/// then values; dbias (H, T + S - 1) f32. All are overwritten.
 struct AttentionBackward {
-  ConstTensor qkv, lengths{}, bias{}, out, lse, dout;
-  Tensor dqkv, dbias{};
+  ConstTensor qkv, kv{}, ranges{}, bias{}, out, lse, dout;
+  Tensor dqkv, dkv{}, dbias{};
   DropoutDraw dropout{};
   std::int64_t kv_heads = 0;
   bool causal = true;
+  std::int64_t window = 0;
   float scale = 0;
 };
 

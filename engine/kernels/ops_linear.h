@@ -17,13 +17,14 @@ enum class HeadsLayout : std::uint8_t { by_head, by_row };
 /// Shapes: in (rows, K), weight (K, N), bias (N) act. Epilogue none: out (rows, N).
 ///         gelu: pre (rows, N) = the product with bias, out = gelu_tanh(pre).
 ///         heads: out holds N = (H + 2G) * D columns in the backend's HeadsLayout; its shape is
-///         (3, B, H, T, D) if G = H, else (1, B, H + 2G, T, D).
+///         (3, B, H, T, D) where G = H, else (1, B, H + 2G, T, D) with kv_heads = G. For
+///         cross-attention: queries alone (G = 0), or keys and values alone (H = 0).
 struct Linear {
   enum class Epilogue : std::uint8_t { none, gelu, heads };
   ConstTensor in, weight, bias{};
   Tensor out, pre{};
   Epilogue epilogue = Epilogue::none;
-  std::int64_t kv_heads = 0;  // G, for heads; 0: G = H
+  std::int64_t kv_heads = 0;  // G, for heads of shape (1, ...)
 };
 
 /// din = dout * weight^T; with `pre`, times gelu_tanh'(pre) before the product is rounded.

@@ -90,17 +90,23 @@ void ModelBuilder::emit(OpAttrs attrs, std::string path, std::vector<ValueId> in
 }
 
 ValueId ModelBuilder::linear(const std::string& path, const Layer& layer, ValueId in) {
-  const ValueId out = activation(path + ".out", {rows_, layer.outputs});
+  const ValueId out = activation(path + ".out", {program_.value(in).shape[0], layer.outputs});
   emit(ops::Linear{}, path, {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
 
 ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, ValueId in) {
-  const std::int64_t fewer = fewer_kv_heads();
-  const std::int64_t together = fewer == 0 ? config_.heads : config_.heads + 2 * fewer;
+  return linear_heads(path, layer, in, config_.heads, kv_heads());
+}
+
+ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, ValueId in,
+                                   std::int64_t heads, std::int64_t kv_heads) {
+  const bool alike = heads == kv_heads;
+  const std::int64_t together = alike ? heads : heads + 2 * kv_heads;
+  const std::int64_t positions = program_.value(in).shape[0] / batch_;
   const ValueId out =
-      activation(path + ".out", {fewer == 0 ? 3 : 1, batch_, together, positions_, head_size()});
-  emit(ops::Linear{.epilogue = Linear::Epilogue::heads, .kv_heads = fewer}, path,
+      activation(path + ".out", {alike ? 3 : 1, batch_, together, positions, head_size()});
+  emit(ops::Linear{.epilogue = Linear::Epilogue::heads, .kv_heads = alike ? 0 : kv_heads}, path,
        {in, layer.weight, layer.bias}, {out, kNoValue});
   return out;
 }
@@ -117,11 +123,18 @@ ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
   return out;
 }
 
-ValueId ModelBuilder::attention(const std::string& path, ValueId qkv) {
-  const ValueId out = activation(path + ".out", {rows_, config_.heads * head_size()});
-  const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions_});
-  emit(ops::Attention{.dropout = draw(path), .kv_heads = fewer_kv_heads()}, path,
-       {qkv, program_.input(input::kSamples)}, {out, lse});
+ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sight& sight) {
+  const std::int64_t positions = program_.value(qkv).shape[3];
+  const ValueId out = activation(path + ".out", {batch_ * positions, config_.heads * head_size()});
+  const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions});
+  std::vector<ValueId> in{qkv, program_.input(input::kSamples), sight.kv, sight.ranges, sight.bias};
+  while (in.size() > 2 && in.back() == kNoValue) in.pop_back();
+  emit(ops::Attention{.dropout = draw(path),
+                      .kv_heads = fewer_kv_heads(),
+                      .causal = sight.causal,
+                      .window = sight.window,
+                      .scale = sight.scale},
+       path, std::move(in), {out, lse});
   return out;
 }
 

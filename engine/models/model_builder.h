@@ -48,11 +48,24 @@ class ModelBuilder {
 
   void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
-  /// A linear layer whose result has the layout of heads that attention reads.
+  /// A linear layer whose result has the layout of heads that attention reads: those of queries,
+  /// keys and values of the model; or, for cross-attention, `heads` of queries and `kv_heads` of
+  /// keys and of values, either of which may be 0.
   ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in);
+  ValueId linear_heads(const std::string& path, const Layer& layer, ValueId in, std::int64_t heads,
+                       std::int64_t kv_heads);
   /// Returns `in` itself when nothing is dropped.
   ValueId dropout(const std::string& path, ValueId in);
-  ValueId attention(const std::string& path, ValueId qkv);
+  /// What an attention sees beside its queries: operands and attributes of ops::Attention.
+  struct Sight {
+    ValueId kv = kNoValue, ranges = kNoValue, bias = kNoValue;
+    bool causal = true;
+    std::int64_t window = 0;
+    float scale = 0;
+  };
+  /// `qkv` holds the queries alone where `sight.kv` is given.
+  ValueId attention(const std::string& path, ValueId qkv, const Sight& sight);
+  ValueId attention(const std::string& path, ValueId qkv) { return attention(path, qkv, {}); }
   /// Emits the loss of final_activation with the (V, C) weights.
   void head(ValueId weight);
   [[nodiscard]] Kernels::Extents extents() const;

@@ -1,4 +1,4 @@
-// Parameter and operation counts of GPT-2 and Llama's family.
+// Parameter counts of GPT-2 and Llama's family.
 #include "engine/monitor/model_flops.h"
 
 #include "engine/config/llama_family.h"
@@ -45,11 +45,6 @@ double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
   const double norms = 4 * s.hidden;  // two per block, with weight and bias
   return matmul_parameters(model) + static_cast<double>(seq_len) * s.hidden +
          s.layers * (biases + norms) + 2 * s.hidden;
-}
-
-double training_flops_per_token(const ModelConfig& model, std::int64_t seq_len) {
-  const Sizes s = sizes_of(model);
-  return 6 * matmul_parameters(model) + 6 * s.layers * s.queries * static_cast<double>(seq_len);
 }
 
 }  // namespace ds

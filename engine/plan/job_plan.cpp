@@ -29,7 +29,7 @@ std::string_view name_of(Tier tier) {
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
                    const BuildRank& build) {
   const BuiltRank built = build(config, rank, cluster.world_size());
-  RankPlan plan{.rank = rank, .tiers = {}, .work = {}};
+  RankPlan plan{.rank = rank, .tiers = {}, .work = {}, .flops_per_token = built.flops_per_token};
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     plan.tiers[tier] = bytes_of(built.placement, static_cast<Tier>(tier));
   plan.work = {.flops = flops_of(built.step),

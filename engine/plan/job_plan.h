@@ -24,6 +24,7 @@ struct BuiltRank {
   Program step;
   ShardSpec spec;
   PlacementPlan placement;
+  double flops_per_token = 0;
 };
 /// Errors: Error{config}, as make_programs() (engine/train/programs.h).
 using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;
@@ -41,6 +42,7 @@ struct RankPlan {
   int rank = 0;
   std::array<TierBytes, kTiers> tiers;  // in the order of Tier
   StepWork work;
+  double flops_per_token = 0;  // of a training step, recomputation not counted
 
   [[nodiscard]] std::int64_t device_bytes() const { return bytes(Tier::device); }
   [[nodiscard]] std::int64_t host_bytes() const {

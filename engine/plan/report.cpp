@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
@@ -18,8 +17,7 @@ std::string head(const PlanReport& report) {
       format_count(report.parameters), name_of(config.precision.dtype), cluster.nodes,
       cluster.nodes == 1 ? "" : "s", cluster.slots, cluster.slots == 1 ? "" : "s", report.device);
   text += fmt::format("step     {} sequences, {} tokens; {} FLOP per token\n", config.batch.global,
-                      format_count(tokens),
-                      format_count(training_flops_per_token(config.model, config.data.seq_len)));
+                      format_count(tokens), format_count(heaviest(report.ranks).flops_per_token));
   if (report.auto_chosen)
     text += fmt::format(
         "auto     recompute.policy = {}, zero.gather_bucket = {}, "

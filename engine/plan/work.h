@@ -6,8 +6,9 @@
 namespace ds {
 
 /// Counts the operations of matrix products: 2 for each multiplication with its addition. Attention
-/// counts the half that the causal mask leaves; its backward pass does not count the scores that it
-/// computes again (the convention of engine/monitor/model_flops.h). Pure.
+/// counts what the causal mask and the window leave: of as many queries as keys the half. Documents
+/// are data and count as one. Its backward pass does not count the scores that it computes again.
+/// Source: PaLM, arXiv:2204.02311, appendix B, which counts masked attention too. Pure.
 double flops_of(const Program& program);
 
 }  // namespace ds

@@ -18,8 +18,10 @@ BuildRank rank_builder(WorkspaceBytes workspace) {
   return [workspace = std::move(workspace)](const TrainConfig& config, int rank, int world_size) {
     TrainPrograms programs = make_programs(config, rank, world_size);
     PlacementPlan placement = place_programs(programs, workspace);
-    return BuiltRank{
-        .step = std::move(programs.step), .spec = programs.spec, .placement = std::move(placement)};
+    return BuiltRank{.step = std::move(programs.step),
+                     .spec = programs.spec,
+                     .placement = std::move(placement),
+                     .flops_per_token = programs.flops_per_token};
   };
 }
 

@@ -6,6 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/data/batch.h"
 #include "engine/models/build_model.h"
+#include "engine/plan/work.h"
 #include "engine/program/decay.h"
 #include "engine/program/ops/row.h"
 #include "engine/states/saved_states.h"
@@ -156,6 +157,8 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
+  programs.flops_per_token =
+      flops_of(differentiated) / static_cast<double>(training.micro * training.seq_len);
   Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
                             config.device.epilogues == Epilogues::fused);
   show("recompute", whole);

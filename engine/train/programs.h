@@ -25,6 +25,7 @@ struct TrainPrograms {
   Program trunk;       // forward of one sequence without the head, for sampling
   std::string digest;  // digest of the global program, equal on all ranks
   ShardSpec spec;
+  double flops_per_token = 0;  // of a training step, recomputation not counted (engine/plan/work.h)
   /// Memory for checkpoints: the writer's buffers, and with asynchronous saves a snapshot before
   /// them.
   struct Saver {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
-#include "engine/monitor/model_flops.h"
 
 namespace ds {
 namespace {
@@ -21,13 +20,13 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::ti
       tokens_per_s_(kMedianWindow),
       peak_fraction_(kMedianWindow),
       started_(started),
-      logged_at_(Clock::now()),
-      flops_per_token_(training_flops_per_token(config.model, config.data.seq_len)) {}
+      logged_at_(Clock::now()) {}
 
 double Reporter::elapsed() const { return seconds_of(Clock::now() - started_); }
 
 void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
                       int world_size) {
+  flops_per_token_ = trainer.flops_per_token();
   summary_.parameters = trainer.parameters();
   summary_.world_size = world_size;
   summary_.device = device;

@@ -88,6 +88,7 @@ class Trainer {
   [[nodiscard]] Snapshot& snapshot() { return *snapshot_; }
   [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
   [[nodiscard]] const Program& step_program() const { return programs_.step; }
+  [[nodiscard]] double flops_per_token() const { return programs_.flops_per_token; }
   /// Returns arithmetic_list() of this job.
   [[nodiscard]] const std::string& arithmetic() const { return arithmetic_; }
   [[nodiscard]] std::int64_t finished_steps() const { return step_; }

@@ -1,12 +1,13 @@
 // Times every kernel of one GPT-2 step and sums them by kind, compared with the matrix peak
 // measured in the same run. Usage: kernels_bench [threads|cuda [f32|bf16
-// [124m|small|tiny|64x124m|16x1558m [FILTER]]]]; FILTER is a kind, or part of the names of the
-// kernels to time. 64x124m and 16x1558m are micro-batches for GPUs, T 1024; cuda: on the plugin's
-// device.
+// [124m|small|tiny|1x1024|64x124m|16x1558m [FILTER]]]]; FILTER is a kind, or part of the names of
+// the kernels to time. 1x1024: one row of GPT-2 124M with T 1024, for the kind "documents". 64x124m
+// and 16x1558m are micro-batches for GPUs, T 1024; cuda: on the plugin's device.
 #include <fmt/format.h>
 
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/op_timer.h"
@@ -72,6 +73,37 @@ void attention(Bench& bench) {
   // Dropout of the embeddings and of both branches of every block, forward and backward.
   bench.time("with dropout", "activations", Dropout{.in = out, .draw = draw, .out = out}, 0,
              2 * (2 * m.layers + 1));
+}
+
+/// Times the attention of rows of eight documents, and of the documents as rows of their own.
+void documents(Bench& bench) {
+  const Model& m = bench.m_;
+  constexpr std::int64_t kDocuments = 8;
+  const std::int64_t rows = m.batch * m.time, depth = m.width / m.heads;
+  const Tensor memory = bench.make(m.act, {rows, 3 * m.width});
+  const Tensor out = bench.make(m.act, {rows, m.width}), dqkv = bench.make(m.act, memory.shape);
+  const Tensor lse = bench.make(DType::f32, {m.batch, m.heads, m.time});
+  const Tensor numbers = bench.make(DType::i32, {rows});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    static_cast<std::int32_t*>(numbers.data)[i] =
+        static_cast<std::int32_t>(i % m.time * kDocuments / m.time);
+  }
+  const Tensor ranges = bench.make(DType::i32, {m.batch, m.time, 2});
+  bench.time("documents", "ranges", KeyRanges{.documents = numbers, .ranges = ranges}, 0, 1);
+  const Tensor row{memory.data, m.act, {3, m.batch, m.heads, m.time, depth}};
+  const Tensor apart{
+      memory.data, m.act, {3, m.batch * kDocuments, m.heads, m.time / kDocuments, depth}};
+  for (int turn = 0; turn < 3; ++turn) {
+    for (const auto& [name, qkv, seen] :
+         {std::tuple{"in a row", row, ranges}, std::tuple{"apart", apart, Tensor{}}}) {
+      bench.time("documents", fmt::format("{} forward", name),
+                 Attention{.qkv = qkv, .ranges = seen, .out = out, .lse = lse}, 0, m.layers);
+      bench.time("documents", fmt::format("{} backward", name),
+                 AttentionBackward{
+                     .qkv = qkv, .ranges = seen, .out = out, .lse = lse, .dout = out, .dqkv = dqkv},
+                 0, m.layers);
+    }
+  }
 }
 
 void memory_bound(Bench& bench) {
@@ -160,6 +192,7 @@ void optimizer(Bench& bench) {
 Model model_of(const std::string& shape, DType act) {
   if (shape == "small") return {16, 256, 384, 6, 6, 256, 512, act};
   if (shape == "tiny") return {1, 16, 32, 2, 1, 256, 8, act, 64};
+  if (shape == "1x1024") return {1, 1024, 768, 12, 12, 50304, 512, act};
   if (shape == "64x124m") return {64, 1024, 768, 12, 12, 50304, 8192, act, 30 << 10};
   if (shape == "16x1558m") return {16, 1024, 1600, 25, 48, 50304, 8192, act, 60 << 10};
   return {4, 256, 768, 12, 12, 50304, 512, act};
@@ -176,6 +209,7 @@ void run(const std::string& where, DType act, const std::string& shape, const st
   linear(bench, "up", width, 4 * width, Linear::Epilogue::gelu);
   linear(bench, "down", 4 * width, width, Linear::Epilogue::none);
   attention(bench);
+  if (filter == "documents") documents(bench);
   memory_bound(bench);
   head(bench);
   optimizer(bench);

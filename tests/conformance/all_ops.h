@@ -18,6 +18,8 @@ using Record = std::function<void(const char* op, const std::string& bits)>;
 /// Runs one op of every kind and reports the bits of every result.
 class AllOps {
  public:
+  static constexpr std::int64_t kMoreKeys = 3;  // than queries, in cross-attention
+
   AllOps(Bench& bench, const Case& c, DType act, Record record)
       : bench_(bench), c_(c), act_(act), record_(std::move(record)), rows_(c.batch * c.time) {}
 
@@ -46,6 +48,7 @@ class AllOps {
     report("linear weight", dweight);
     report("linear bias", dbias);
     attention();
+    masked_attention();
     head(in);
   }
 
@@ -94,6 +97,59 @@ class AllOps {
                                  .dqkv = dqkv.tensor(),
                                  .dropout = draw});
     report("attention backward with dropout", dqkv);
+  }
+
+  /// Runs cross-attention in two documents, with a window and a bias.
+  void masked_attention() {
+    const std::int64_t keys = c_.time + kMoreKeys, depth = c_.width / c_.heads, b = c_.batch,
+                       h = c_.heads;
+    Buffer q = random_buffer(act_, {1, b, h, c_.time, depth}, 20);
+    Buffer kv = random_buffer(act_, {1, b, 2 * h, keys, depth}, 21);
+    Buffer table = random_buffer(act_, {8, h}, 22), bias(DType::f32, {h, c_.time + keys - 1});
+    bench_.run(RelativeBias{.table = table.view(), .out = bias.tensor(), .queries = c_.time});
+    report("relative bias", bias);
+    std::vector<std::int32_t> documents(static_cast<std::size_t>(rows_)),
+        key_documents(static_cast<std::size_t>(b * keys)), ranges(2 * documents.size());
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      documents[i] = static_cast<std::int64_t>(i) % c_.time * 2 >= c_.time;
+    }
+    for (std::size_t i = 0; i < key_documents.size(); ++i) {
+      key_documents[i] = static_cast<std::int64_t>(i) % keys * 2 >= keys;
+    }
+    bench_.run(KeyRanges{.documents = {documents.data(), DType::i32, {rows_}},
+                         .key_documents = {key_documents.data(), DType::i32, {b * keys}},
+                         .ranges = {ranges.data(), DType::i32, {b, c_.time, 2}}});
+    record_("key ranges", {reinterpret_cast<const char*>(ranges.data()), 4 * ranges.size()});
+    Buffer out(act_, {rows_, c_.width}), lse(DType::f32, {b, h, c_.time});
+    Buffer dq(act_, {rows_, c_.width}), dkv(act_, {b * keys, 2 * c_.width});
+    Buffer dbias(DType::f32, {h, c_.time + keys - 1}), dtable(DType::f32, {8, h});
+    const ConstTensor seen{ranges.data(), DType::i32, {b, c_.time, 2}};
+    bench_.run(Attention{.qkv = q.view(),
+                         .kv = kv.view(),
+                         .ranges = seen,
+                         .bias = bias.view(),
+                         .out = out.tensor(),
+                         .lse = lse.tensor(),
+                         .window = c_.time / 2});
+    report("masked attention", out);
+    report("masked attention lse", lse);
+    bench_.run(AttentionBackward{.qkv = q.view(),
+                                 .kv = kv.view(),
+                                 .ranges = seen,
+                                 .bias = bias.view(),
+                                 .out = out.view(),
+                                 .lse = lse.view(),
+                                 .dout = out.view(),
+                                 .dqkv = dq.tensor(),
+                                 .dkv = dkv.tensor(),
+                                 .dbias = dbias.tensor(),
+                                 .window = c_.time / 2});
+    report("masked attention dq", dq);
+    report("masked attention dkv", dkv);
+    report("masked attention dbias", dbias);
+    bench_.run(
+        RelativeBiasBackward{.dout = dbias.view(), .dtable = dtable.tensor(), .queries = c_.time});
+    report("relative bias dtable", dtable);
   }
 
   DropoutDraw some_draw() {

@@ -189,25 +189,39 @@ TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layou
 }
 
 TEST_CASE("relative bias and the gradient of its table") {
+  struct Row {
+    std::int64_t time, keys;
+    std::int32_t first;
+  };
   for_each_subject([](const Subject& subject, DType act) {
-    for (const bool bidirectional : {true, false}) {
-      const std::int64_t heads = 3, time = 150, buckets = 32;
-      Bench bench(subject.options, extents_of({time, heads}, act));
-      Buffer table = random_buffer(act, {buckets, heads}, 1);
-      Buffer out(DType::f32, {heads, 2 * time - 1}), dtable(DType::f32, {buckets, heads});
-      const reference::RelativeBuckets b{buckets, 128, bidirectional};
-      bench.run(
-          RelativeBias{.table = table.view(), .out = out.tensor(), .bidirectional = bidirectional});
-      CHECK(out.values() == reference::relative_bias(table.values(), u(heads), u(time), b));
-      Buffer dout = random_buffer(DType::f32, {heads, 2 * time - 1}, 2);
-      Values want = reference::relative_bias_backward(dout.values(), u(heads), u(time), b);
-      for (const bool accumulate : {false, true}) {
-        bench.run(RelativeBiasBackward{.dout = dout.view(),
-                                       .dtable = dtable.tensor(),
-                                       .bidirectional = bidirectional,
-                                       .accumulate = accumulate});
-        check_close("dtable", dtable, want, DType::f32);
-        for (double& x : want) x *= 2;
+    for (const Row& r : {Row{150, 150, 0}, {67, 131, 0}, {131, 40, 0}, {1, 200, 170}}) {
+      for (const bool bidirectional : {true, false}) {
+        CAPTURE(r.time);
+        const std::int64_t heads = 3, buckets = 32, distances = r.time + r.keys - 1;
+        Bench bench(subject.options, extents_of({r.time, heads}, act));
+        Buffer table = random_buffer(act, {buckets, heads}, 1);
+        Buffer out(DType::f32, {heads, distances}), dtable(DType::f32, {buckets, heads});
+        const reference::RelativeBuckets b{buckets, 128, bidirectional};
+        RelativeBias op{.table = table.view(),
+                        .out = out.tensor(),
+                        .queries = r.time == r.keys ? 0 : r.time,
+                        .bidirectional = bidirectional};
+        if (r.first != 0) op.first = {&r.first, DType::i32, {1}};
+        bench.run(op);
+        CHECK(out.values() ==
+              reference::relative_bias(table.values(), u(heads), u(r.time), u(r.keys), b, r.first));
+        Buffer dout = random_buffer(DType::f32, {heads, distances}, 2);
+        Values want =
+            reference::relative_bias_backward(dout.values(), u(heads), u(r.time), u(r.keys), b);
+        for (const bool accumulate : {false, true}) {
+          bench.run(RelativeBiasBackward{.dout = dout.view(),
+                                         .dtable = dtable.tensor(),
+                                         .queries = op.queries,
+                                         .bidirectional = bidirectional,
+                                         .accumulate = accumulate});
+          check_close("dtable", dtable, want, DType::f32);
+          for (double& x : want) x *= 2;
+        }
       }
     }
   });
@@ -244,6 +258,43 @@ TEST_CASE("linear without bias: plain and into grouped heads; input gradient beh
                   reference::linear_backward_input(dout.values(), weight.values(), u(k), u(n),
                                                    pre.values()),
                   act);
+    }
+  });
+}
+
+TEST_CASE("linear into queries alone, and into keys and values alone") {
+  for_each_subject([](const Subject& subject, DType act) {
+    const std::int64_t batch = 2, time = 35, depth = 24, k = 40, rows = batch * time;
+    Bench bench(subject.options, {.micro = batch,
+                                  .seq_len = time,
+                                  .width = k,
+                                  .heads = 3,
+                                  .ffn = 3 * depth,
+                                  .vocab = 1,
+                                  .chunk_rows = 1,
+                                  .head_size = depth,
+                                  .act = act});
+    // (heads in all, of them of keys): 3 of queries; 2 of keys and 2 of values
+    for (const auto& [heads, kv_heads] : {std::pair<std::int64_t, std::int64_t>{3, 0}, {4, 2}}) {
+      const std::int64_t n = heads * depth;
+      Buffer in = random_buffer(act, {rows, k}, 1), weight = random_buffer(act, {k, n}, 2);
+      Buffer bias = random_buffer(act, {n}, 3), out(act, {1, batch, heads, time, depth});
+      bench.run(Linear{.in = in.view(),
+                       .weight = weight.view(),
+                       .bias = bias.view(),
+                       .out = out.tensor(),
+                       .epilogue = Linear::Epilogue::heads,
+                       .kv_heads = kv_heads});
+      // As one part of heads, or as two parts one after the other.
+      const Values plain = reference::linear(in.values(), weight.values(), bias.values(), u(k));
+      Values want(plain.size());
+      const std::int64_t parts = kv_heads == 0 ? 1 : 2, each = heads / parts;
+      for (std::int64_t i = 0; i < rows * n; ++i) {
+        const std::int64_t row = i / n, head = i % n / depth, part = head / each;
+        const std::int64_t place = (part * batch + row / time) * each + head % each;
+        want[u((place * time + row % time) * depth + i % depth)] = plain[u(i)];
+      }
+      check_close("heads", out, want, act);
     }
   });
 }

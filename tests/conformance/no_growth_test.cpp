@@ -130,6 +130,43 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                      .lse = lse.view(),
                                      .dout = in.view(),
                                      .dqkv = dout.tensor()});
+    std::vector<std::int32_t> documents(static_cast<std::size_t>(rows)),
+        ranges(2 * documents.size());
+    for (std::size_t i = 0; i < documents.size(); ++i) documents[i] = i % 70 >= 30;
+    const Shape heads_shape{1, batch, heads, time, width / heads};
+    Buffer q = random_buffer(act, heads_shape, 8);
+    Buffer kv = random_buffer(act, {1, batch, 2 * heads, time, width / heads}, 9);
+    Buffer buckets = random_buffer(act, {8, heads}, 10), dbuckets(DType::f32, {8, heads});
+    Buffer distances(DType::f32, {heads, 2 * time - 1}), ddistances(DType::f32, {heads, 139});
+    check_own_loops("relative bias", bench,
+                    RelativeBias{.table = buckets.view(), .out = distances.tensor()});
+    check_own_loops("key ranges", bench,
+                    KeyRanges{.documents = {documents.data(), DType::i32, {rows}},
+                              .ranges = {ranges.data(), DType::i32, {batch, time, 2}}});
+    const ConstTensor seen{ranges.data(), DType::i32, {batch, time, 2}};
+    check_products("masked attention", bench,
+                   Attention{.qkv = q.view(),
+                             .kv = kv.view(),
+                             .ranges = seen,
+                             .bias = distances.view(),
+                             .out = out.tensor(),
+                             .lse = lse.tensor(),
+                             .window = 20});
+    Buffer dq(act, {rows, width}), dkv(act, {rows, 2 * width});
+    check_products("masked attention backward", bench,
+                   AttentionBackward{.qkv = q.view(),
+                                     .kv = kv.view(),
+                                     .ranges = seen,
+                                     .bias = distances.view(),
+                                     .out = out.view(),
+                                     .lse = lse.view(),
+                                     .dout = in.view(),
+                                     .dqkv = dq.tensor(),
+                                     .dkv = dkv.tensor(),
+                                     .dbias = ddistances.tensor(),
+                                     .window = 20});
+    check_own_loops("relative bias backward", bench,
+                    RelativeBiasBackward{.dout = ddistances.view(), .dtable = dbuckets.tensor()});
     std::vector<std::int32_t> targets(static_cast<std::size_t>(rows), 7);
     const ConstTensor ids{targets.data(), DType::i32, {rows}};
     double loss = 0;

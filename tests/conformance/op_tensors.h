@@ -12,12 +12,12 @@ struct Heads {
   [[nodiscard]] explicit operator bool() const { return batch != 0; }
 };
 
-/// Returns the sizes from a shape as Linear documents it: (3, B, H, T, D), or (1, B, H + 2G, T, D).
+/// Returns the sizes from a shape as Linear documents it: (3, B, H, T, D), or (1, B, H + 2G, T, D)
+/// with G = kv_heads.
 inline Heads heads_of(const Shape& shape, std::int64_t kv_heads) {
   DS_ASSERT(shape.axes() == 5);
   const bool alike = shape[0] == 3;
   const std::int64_t groups = alike ? shape[2] : kv_heads;
-  DS_ASSERT(groups > 0);
   return {.batch = shape[1],
           .heads = alike ? shape[2] : shape[2] - 2 * groups,
           .kv_heads = groups,
@@ -94,25 +94,33 @@ void for_each_tensor(Rotary& a, const F& f) {
 }
 template <class F>
 void for_each_tensor(RelativeBias& a, const F& f) {
-  f(a.table), f(a.out);
+  f(a.table), f(a.first), f(a.out);
 }
 template <class F>
 void for_each_tensor(RelativeBiasBackward& a, const F& f) {
   f(a.dout), f(a.dtable);
 }
 template <class F>
+void for_each_tensor(KeyRanges& a, const F& f) {
+  f(a.documents), f(a.key_documents), f(a.ranges);
+}
+template <class F>
 void for_each_tensor(Dropout& a, const F& f) {
   f(a.in), f(a.draw.samples), f(a.out);
 }
+template <class Op, class F>
+void for_each_heads(Op& a, const F& f) {
+  f(a.qkv, heads_of(a.qkv.shape, a.kv ? 0 : a.kv_heads));
+  if (a.kv) f(a.kv, heads_of(a.kv.shape, a.kv.shape[2] / 2));
+}
 template <class F>
 void for_each_tensor(Attention& a, const F& f) {
-  f(a.qkv, heads_of(a.qkv.shape, a.kv_heads)), f(a.lengths), f(a.bias), f(a.out), f(a.lse);
-  f(a.dropout.samples);
+  for_each_heads(a, f), f(a.ranges), f(a.bias), f(a.out), f(a.lse), f(a.dropout.samples);
 }
 template <class F>
 void for_each_tensor(AttentionBackward& a, const F& f) {
-  f(a.qkv, heads_of(a.qkv.shape, a.kv_heads)), f(a.lengths), f(a.bias), f(a.out), f(a.lse);
-  f(a.dout), f(a.dqkv), f(a.dbias), f(a.dropout.samples);
+  for_each_heads(a, f), f(a.ranges), f(a.bias), f(a.out), f(a.lse);
+  f(a.dout), f(a.dqkv), f(a.dkv), f(a.dbias), f(a.dropout.samples);
 }
 template <class F>
 void for_each_tensor(HeadLoss& a, const F& f) {

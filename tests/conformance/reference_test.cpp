@@ -105,32 +105,44 @@ TEST_CASE("reference attention: dq, dk, dv") {
         kDifferenceTolerance);
 }
 
-TEST_CASE("reference attention with grouped keys, lengths, a bias and a scale: dq, dk, dv, dbias") {
-  const reference::AttentionShape s{2, 4, 5, 3, 2};
-  for (const bool causal : {true, false}) {
-    CAPTURE(causal);
-    const reference::AttentionMask mask{
-        .causal = causal, .lengths = {3, 5}, .bias = random_values(4 * 9, 3), .scale = 0.7};
-    const Values qkv = random_values(2 * 5 * s.row(), 1, 1.5),
-                 dout = random_values(2 * 5 * 4 * 3, 2);
-    const auto loss = [&](const Values& x, const Values& bias) {
-      reference::AttentionMask with = mask;
-      with.bias = bias;
-      return weighted_sum(dout, reference::attention(x, s, {}, with).out);
-    };
-    Values dbias;
-    const Values gradient = reference::attention_backward(qkv, dout, s, {}, mask, &dbias);
-    check_gradient(
-        "dqkv", reference::heads_of_rows(gradient, s),
-        [&](const Values& x) { return loss(x, mask.bias); }, qkv);
-    check_gradient(
-        "dbias", dbias, [&](const Values& x) { return loss(qkv, x); }, mask.bias);
+TEST_CASE("reference attention with groups, masks, other keys, a bias and a scale: all gradients") {
+  // Two sequences: documents of 2 and 3 tokens; one with padding on both sides.
+  const std::vector<std::int32_t> own{0, 0, 1, 1, 1, -1, 4, 4, 4, -1},
+      others{0, 1, 1, 1, -1, 2, 2, -1, 4, 4, 4, 4, 4, -1};
+  for (const Index keys : {0, 7}) {
+    for (const bool causal : {true, false}) {
+      for (const std::int64_t window : {0, 2}) {
+        CAPTURE(causal);
+        const reference::AttentionShape s{2, 4, 5, 3, 2, keys};
+        const reference::AttentionMask mask{
+            .causal = causal,
+            .window = window,
+            .ranges =
+                reference::key_ranges(own, keys == 0 ? std::vector<std::int32_t>{} : others, 2),
+            .bias = random_values(4 * s.distances(), 3),
+            .scale = 0.7};
+        const Values qkv = random_values(s.elements(), 1, 1.5),
+                     dout = random_values(2 * 5 * 4 * 3, 2);
+        const auto loss = [&](const Values& x, const Values& bias) {
+          reference::AttentionMask with = mask;
+          with.bias = bias;
+          return weighted_sum(dout, reference::attention(x, s, {}, with).out);
+        };
+        Values dbias;
+        const Values gradient = reference::attention_backward(qkv, dout, s, {}, mask, &dbias);
+        check_gradient(
+            "dqkv", reference::heads_of_rows(gradient, s),
+            [&](const Values& x) { return loss(x, mask.bias); }, qkv);
+        check_gradient(
+            "dbias", dbias, [&](const Values& x) { return loss(qkv, x); }, mask.bias);
+      }
+    }
   }
 }
 
 TEST_CASE("reference attention: a query without keys gives zeros") {
   const reference::AttentionShape s{2, 1, 3, 2};
-  const reference::AttentionMask mask{.lengths = {0, 3}};
+  const reference::AttentionMask mask{.ranges = {0, 0, 0, 0, 0, 0, 0, 3, 0, 3, 0, 3}};
   const Values qkv = random_values(2 * 3 * s.row(), 1);
   const Values out = reference::attention(qkv, s, {}, mask).out;
   for (Index i = 0; i < 6; ++i) CHECK(out[i] == 0);
@@ -191,9 +203,9 @@ TEST_CASE("reference relative bias: buckets as in T5, dtable") {
   const Values table = random_values(32 * heads, 1), dout = random_values(heads * 79, 2);
   for (const reference::RelativeBuckets& b : {both, past}) {
     check_gradient(
-        "dtable", reference::relative_bias_backward(dout, heads, time, b),
+        "dtable", reference::relative_bias_backward(dout, heads, time, time, b),
         [&](const Values& x) {
-          return weighted_sum(dout, reference::relative_bias(x, heads, time, b));
+          return weighted_sum(dout, reference::relative_bias(x, heads, time, time, b));
         },
         table);
   }

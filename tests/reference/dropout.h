@@ -25,15 +25,15 @@ inline double dropout_factor(const DropoutNumbers& d, std::uint64_t sample, std:
   return static_cast<double>(fraction) / 0x1p24 < d.rate ? 0 : 1 / (1 - d.rate);
 }
 
-/// Returns the factors of attention's probabilities, (B, H, T, T).
+/// Returns the factors of attention's probabilities, (B, H, T, S).
 inline Values attention_factors(const DropoutNumbers& d, const AttentionShape& s,
                                 const std::vector<std::int64_t>& samples) {
   Values factors;
-  const Index padded = (s.time + 63) / 64 * 64;
+  const Index padded = (s.keys() + 63) / 64 * 64;
   for (Index b = 0; b < s.batch; ++b) {
     for (Index h = 0; h < s.heads; ++h) {
       for (Index q = 0; q < s.time; ++q) {
-        for (Index k = 0; k < s.time; ++k) {
+        for (Index k = 0; k < s.keys(); ++k) {
           const Index element = (h * s.time + q) * padded + k;
           factors.push_back(dropout_factor(d, static_cast<std::uint64_t>(samples[b]), element));
         }

@@ -134,21 +134,21 @@ inline std::int64_t relative_bucket(std::int64_t distance, const RelativeBuckets
   return first + std::min(exact + grown, buckets - 1);
 }
 
-/// (buckets, H) to (H, 2T - 1).
-inline Values relative_bias(const Values& table, Index heads, Index time,
-                            const RelativeBuckets& b) {
-  const Index distances = 2 * time - 1;
+/// (buckets, H) to (H, T + S - 1), with the position of the first query.
+inline Values relative_bias(const Values& table, Index heads, Index time, Index keys,
+                            const RelativeBuckets& b, std::int64_t first = 0) {
+  const Index distances = time + keys - 1;
   Values out(heads * distances);
   for (Index i = 0; i < out.size(); ++i) {
-    const auto distance = static_cast<std::int64_t>(i % distances) - std::int64_t(time) + 1;
+    const auto distance = static_cast<std::int64_t>(i % distances) - std::int64_t(time) + 1 - first;
     out[i] = table[static_cast<Index>(relative_bucket(distance, b)) * heads + i / distances];
   }
   return out;
 }
 
-inline Values relative_bias_backward(const Values& dout, Index heads, Index time,
+inline Values relative_bias_backward(const Values& dout, Index heads, Index time, Index keys,
                                      const RelativeBuckets& b) {
-  const Index distances = 2 * time - 1;
+  const Index distances = time + keys - 1;
   Values dtable(static_cast<Index>(b.buckets) * heads);
   for (Index i = 0; i < dout.size(); ++i) {
     const auto distance = static_cast<std::int64_t>(i % distances) - std::int64_t(time) + 1;

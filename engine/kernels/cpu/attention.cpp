@@ -11,7 +11,7 @@ class Forward : public AttentionHead {
 
   void run(const Attention& a, std::int64_t b, std::int64_t h) {
     start(a, b, h);
-    const auto [q, k, v] = inputs(a.qkv.data, b, h);
+    const auto [q, k, v] = inputs(a, b, h);
     q_rows_ = rows(q, s_.depth, w_.q_rows);
     pack_by_time(k, s_.depth, w_.k_by_time);
     pack_by_depth(v, s_.depth, w_.v_by_depth);
@@ -20,8 +20,16 @@ class Forward : public AttentionHead {
       const std::int64_t count = std::min(kQueries, s_.time - row);
       std::fill(w_.top, w_.top + count, kLowestLogit);
       std::fill(w_.total, w_.total + count, 0.0F);
-      for (std::int64_t j = 0; j < s_.blocks() && first_query(j) < row + count; ++j) {
-        key_block(j, row, count);
+      const std::int64_t last = ceil_div(row + count, kAttentionBlock);
+      for (std::int64_t i = row / kAttentionBlock; i < last; ++i) {
+        if (w_.spans[i].last == 0) {
+          clear_sums(w_.out, i * kAttentionBlock - row, s_.queries_of(i), s_.queries());
+        }
+      }
+      for (std::int64_t j = keys_.first; j < keys_.last; ++j) {
+        for_runs(j, row / kAttentionBlock, last, [&](std::int64_t first, std::int64_t queries) {
+          key_block(j, row, first - row, queries);
+        });
       }
       c_.vector.end_softmax({w_.top, w_.total, nullptr}, count, lse + row, w_.rescale);
       void* to = at(a.out.data, s_.type, ((b * s_.time + row) * s_.heads + h) * s_.depth);
@@ -33,18 +41,16 @@ class Forward : public AttentionHead {
   }
 
  private:
-  /// Adds the values of block j, for those of the queries [row, row + count) that see it. All see
-  /// block 0.
-  void key_block(std::int64_t j, std::int64_t row, std::int64_t count) {
-    const std::int64_t skip = std::max<std::int64_t>(first_query(j) - row, 0);
-    const std::int64_t queries = count - skip;
+  /// Adds the values of block j to the sums of the queries [row + skip, row + skip + queries).
+  void key_block(std::int64_t j, std::int64_t row, std::int64_t skip, std::int64_t queries) {
     by_time(q_rows_, row + skip, queries, w_.k_by_time, j, w_.scores);
     const AttentionTile scores = tile(j, row + skip, queries);
     s_.pack.softmax(scores, w_.rows, {w_.top + skip, w_.total + skip, w_.rescale});
     clear_padding(w_.rows, queries, scores.columns, scores.stride);
-    const TileProduct& times_v = product({s_.operand, queries, scores.stride, j > 0});
+    const bool adds = !begins(j, row + skip, queries, w_.out, row, s_.queries());
+    const TileProduct& times_v = product({s_.operand, queries, scores.stride, adds});
     for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
-      if (j > 0) c_.vector.scale_rows(out(d, skip), queries, w_.rescale);
+      if (adds) c_.vector.scale_rows(out(d, skip), queries, w_.rescale);
       times_v.run(w_.rows, panel_by_depth(w_.v_by_depth, d, j * kAttentionBlock), out(d, skip),
                   w_.onednn, thread_);
     }
@@ -60,7 +66,7 @@ class Forward : public AttentionHead {
 
 template <>
 void run(const Context& c, const Attention& a) {
-  const AttentionSizes s = attention_sizes(c, a.qkv, a.kv_heads);
+  const AttentionSizes s = attention_sizes(c, a);
   for_attention_tasks(c, s, false, s.batch * s.heads,
                       [&](const AttentionPieces& pieces, int thread, std::int64_t task) {
                         Forward(c, s, pieces, thread).run(a, task / s.heads, task % s.heads);
@@ -71,7 +77,8 @@ std::size_t attention_scratch_bytes(const Context& c, const Kernels::Extents& e)
   if (e.heads == 0) return 0;
   const std::int64_t groups = e.kv_heads == 0 ? e.heads : e.kv_heads;
   const std::int64_t depth = e.head_size == 0 ? e.width / e.heads : e.head_size;
-  const AttentionSizes s(c, e.act, e.micro, e.heads, groups, e.seq_len, depth);
+  const std::int64_t keys = std::max(e.key_len, e.seq_len);
+  const AttentionSizes s(c, e.act, e.micro, e.heads, groups, e.seq_len, keys, depth, false);
   std::size_t largest = 0;
   for (const bool backward : {false, true}) {
     Scratch scratch;

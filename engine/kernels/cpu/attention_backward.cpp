@@ -15,18 +15,29 @@ class Backward : public AttentionHead {
   }
 
  private:
-  /// Returns where the rows of block i of a head begin in dqkv. Rows hold query heads, then keys,
-  /// then values.
-  [[nodiscard]] void* gradient(const AttentionBackward& a, std::int64_t b, std::int64_t head,
-                               std::int64_t i) const {
-    return at(a.dqkv.data, s_.type,
-              (b * s_.time + i * kAttentionBlock) * s_.row() + head * s_.depth);
+  /// Rows of a gradient in memory, of which a head's columns begin at `data`.
+  struct Rows {
+    void* data;
+    std::int64_t stride;
+  };
+  /// Returns the rows of a sequence of `time` positions from column head * D on, of `heads` * D.
+  [[nodiscard]] Rows rows_of(const Tensor& gradient, std::int64_t b, std::int64_t time,
+                             std::int64_t head, std::int64_t heads) const {
+    return {at(gradient.data, s_.type, (b * time * heads + head) * s_.depth), heads * s_.depth};
+  }
+  /// dqkv holds query heads, then keys, then values; dkv holds the latter two of cross-attention.
+  [[nodiscard]] Rows of_queries(const AttentionBackward& a, std::int64_t b, std::int64_t h) const {
+    return rows_of(a.dqkv, b, s_.time, h, s_.cross ? s_.heads : s_.heads + 2 * s_.groups);
+  }
+  [[nodiscard]] Rows of_keys(const AttentionBackward& a, std::int64_t b, std::int64_t g) const {
+    return s_.cross ? rows_of(a.dkv, b, s_.keys, g, 2 * s_.groups)
+                    : rows_of(a.dqkv, b, s_.time, s_.heads + g, s_.heads + 2 * s_.groups);
   }
 
   void head(const AttentionBackward& a, std::int64_t b, std::int64_t h, bool first_of_group,
             bool last_of_group) {
     start(a, b, h);
-    const auto [q, k, v] = inputs(a.qkv.data, b, h);
+    const auto [q, k, v] = inputs(a, b, h);
     const std::int64_t stride = s_.heads * s_.depth;
     const std::int64_t of_head = (b * s_.time * s_.heads + h) * s_.depth;
     pack_queries(q, at(a.dout.data, s_.type, of_head), at(a.out.data, s_.type, of_head), stride);
@@ -35,14 +46,20 @@ class Backward : public AttentionHead {
     start_bias(a, b, h);
     q_rows_ = rows(q, s_.depth, w_.q_rows);
     const std::int64_t g = h / (s_.heads / s_.groups);
-    for (std::int64_t j = 0; j < s_.blocks(); ++j) {
+    for (std::int64_t j = 0; j < s_.key_blocks(); ++j) {
       key_block(j, !first_of_group);
       if (!last_of_group) continue;
-      store_keys(sum(w_.dk, j), j, gradient(a, b, s_.heads + g, j));
-      store_keys(sum(w_.dv, j), j, gradient(a, b, s_.heads + s_.groups + g, j));
+      store_keys(sum(w_.dk, j), j, of_keys(a, b, g));
+      store_keys(sum(w_.dv, j), j, of_keys(a, b, s_.groups + g));
     }
+    for (std::int64_t i = 0; i < s_.query_blocks(); ++i) {
+      if (w_.spans[i].last == 0) {
+        clear_sums(w_.out, i * kAttentionBlock, s_.queries_of(i), s_.time);
+      }
+    }
+    const Rows to = of_queries(a, b, h);
     for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
-      store_panel(w_.out + d * s_.time * kPanel, s_.time, d, gradient(a, b, h, 0), s_.row());
+      store_panel(w_.out + d * s_.time * kPanel, s_.time, d, to.data, to.stride);
     }
   }
 
@@ -55,8 +72,8 @@ class Backward : public AttentionHead {
     transpose_blocks(dout, stride, w_.dout_transposed);
   }
   void transpose_blocks(const void* from, std::int64_t stride, std::byte* to) {
-    for (std::int64_t i = 0; i < s_.blocks(); ++i, to += s_.transposed_bytes()) {
-      const std::int64_t count = s_.rows_of(i);
+    for (std::int64_t i = 0; i < s_.query_blocks(); ++i, to += s_.transposed_bytes()) {
+      const std::int64_t count = s_.queries_of(i);
       s_.pack.transpose(at(from, s_.type, i * kAttentionBlock * stride), stride, s_.depth, count,
                         to, s_.even(count));
       clear_padding(to, s_.depth, count, s_.even(count));
@@ -70,7 +87,7 @@ class Backward : public AttentionHead {
 
   /// Selects the head's dbias, which already holds the sums of the earlier sequences.
   void start_bias(const AttentionBackward& a, std::int64_t b, std::int64_t h) {
-    const std::int64_t distances = 2 * s_.time - 1;
+    const std::int64_t distances = s_.time + s_.keys - 1;
     dbias_ = a.dbias ? static_cast<float*>(a.dbias.data) + h * distances : nullptr;
     if (dbias_ != nullptr && b == 0) std::fill(dbias_, dbias_ + distances, 0.0F);
   }
@@ -78,18 +95,20 @@ class Backward : public AttentionHead {
   /// Computes dk and dv of block j, and adds its part to dq. `add`: adds to dk and dv of the
   /// group's earlier heads.
   void key_block(std::int64_t j, bool add) {
-    const std::int64_t first = first_query(j);
-    for (std::int64_t row = first; row < s_.time; row += kQueries) {
-      const std::int64_t count = std::min(kQueries, s_.time - row);
+    for_runs(j, 0, s_.query_blocks(), [&](std::int64_t row, std::int64_t count) {
       by_time(q_rows_, row, count, w_.k_by_time, j, w_.scores);
       by_time(w_.dout_rows, row, count, w_.v_by_time, j, w_.dp);
       softmax_gradient(j, row, count);
       add_to_queries(j, row, count);
       for (std::int64_t i = row / kAttentionBlock; i * kAttentionBlock < row + count; ++i) {
-        const bool adds = add || i * kAttentionBlock > first;
-        add_to_keys(w_.dout_transposed, i, w_.p, i * kAttentionBlock - row, sum(w_.dv, j), adds);
-        add_to_keys(w_.q_transposed, i, w_.ds, i * kAttentionBlock - row, sum(w_.dk, j), adds);
+        add_to_keys(w_.dout_transposed, i, w_.p, i * kAttentionBlock - row, sum(w_.dv, j), add);
+        add_to_keys(w_.q_transposed, i, w_.ds, i * kAttentionBlock - row, sum(w_.dk, j), add);
+        add = true;
       }
+    });
+    if (add) return;  // else no query sees these keys
+    for (float* total : {sum(w_.dk, j), sum(w_.dv, j)}) {
+      std::fill(total, total + s_.depth * kPanel, 0.0F);
     }
   }
 
@@ -105,9 +124,10 @@ class Backward : public AttentionHead {
     clear_padding(w_.rows, count, scores.columns, scores.stride);
   }
 
-  /// dq of `count` queries += ds k, over the keys of block j. Every query sees block 0.
+  /// dq of `count` queries += ds k, over the keys of block j.
   void add_to_queries(std::int64_t j, std::int64_t row, std::int64_t count) {
-    const TileProduct& product = this->product({s_.operand, count, s_.even(s_.rows_of(j)), j > 0});
+    const bool adds = !begins(j, row, count, w_.out, 0, s_.time);
+    const TileProduct& product = this->product({s_.operand, count, s_.even(s_.keys_of(j)), adds});
     for (std::int64_t d = 0; d < s_.depth_panels(); ++d) {
       product.run(w_.rows, panel_by_depth(w_.k_by_depth, d, j * kAttentionBlock),
                   w_.out + (d * s_.time + row) * kPanel, w_.onednn, thread_);
@@ -117,13 +137,14 @@ class Backward : public AttentionHead {
   /// to (depth, keys) (+)= transposed (depth, queries of block i) * panel (queries, keys).
   void add_to_keys(const std::byte* transposed, std::int64_t i, const std::byte* panel,
                    std::int64_t panel_row, float* to, bool add) {
-    product({s_.operand, s_.depth, s_.even(s_.rows_of(i)), add})
+    product({s_.operand, s_.depth, s_.even(s_.queries_of(i)), add})
         .run(transposed + i * s_.transposed_bytes(), element(panel, panel_row * kPanel), to,
              w_.onednn, thread_);
   }
 
-  void store_keys(const float* total, std::int64_t j, void* to) {
-    act_.store_transposed(total, s_.depth, s_.rows_of(j), to, s_.row());
+  void store_keys(const float* total, std::int64_t j, const Rows& to) {
+    act_.store_transposed(total, s_.depth, s_.keys_of(j),
+                          at(to.data, s_.type, j * kAttentionBlock * to.stride), to.stride);
   }
   /// Returns dk or dv of block j, transposed: (depth, kPanel).
   [[nodiscard]] float* sum(float* total, std::int64_t j) const {
@@ -140,8 +161,16 @@ class Backward : public AttentionHead {
 // dbias is summed over sequences in order, so one task processes all sequences of its head.
 template <>
 void run(const Context& c, const AttentionBackward& a) {
-  const AttentionSizes s = attention_sizes(c, a.qkv, a.kv_heads);
+  const AttentionSizes s = attention_sizes(c, {.qkv = a.qkv,
+                                               .kv = a.kv,
+                                               .ranges = a.ranges,
+                                               .bias = a.bias,
+                                               .out = {},
+                                               .lse = {},
+                                               .kv_heads = a.kv_heads,
+                                               .window = a.window});
   DS_ASSERT(!a.dbias || a.bias);
+  DS_ASSERT(s.cross == static_cast<bool>(a.dkv));
   const std::int64_t at_once = a.dbias ? s.batch : 1;
   for_attention_tasks(
       c, s, true, s.batch / at_once * s.groups,

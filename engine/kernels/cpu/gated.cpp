@@ -167,14 +167,16 @@ std::size_t rotary_scratch_bytes(const Context& c, const Kernels::Extents& e) {
 template <>
 void run(const Context& c, const RelativeBias& a) {
   const std::int64_t buckets = a.table.shape[0], heads = a.table.shape[1];
-  const std::int64_t distances = a.out.shape[1], time = (distances + 1) / 2;
-  DS_ASSERT(a.out.shape[0] == heads);
+  const std::int64_t distances = a.out.shape[1];
+  const std::int64_t queries = a.queries == 0 ? (distances + 1) / 2 : a.queries;
+  DS_ASSERT(a.out.shape[0] == heads && queries <= distances);
+  const std::int64_t first = a.first ? *static_cast<const std::int32_t*>(a.first.data) : 0;
   const ActKernels& act = c.act(a.table.dtype);
   c.pool.parallel_for(heads, [&](std::int64_t h, int) {
     float* out = static_cast<float*>(a.out.data) + h * distances;
     for (std::int64_t d = 0; d < distances; ++d) {
       const std::int64_t bucket =
-          relative_bucket(d - (time - 1), buckets, a.max_distance, a.bidirectional);
+          relative_bucket(d - (queries - 1) - first, buckets, a.max_distance, a.bidirectional);
       act.to_f32(at(a.table.data, a.table.dtype, bucket * heads + h), out + d, 1);
     }
   });
@@ -183,8 +185,9 @@ void run(const Context& c, const RelativeBias& a) {
 template <>
 void run(const Context& c, const RelativeBiasBackward& a) {
   const std::int64_t buckets = a.dtable.shape[0], heads = a.dtable.shape[1];
-  const std::int64_t distances = a.dout.shape[1], time = (distances + 1) / 2;
-  DS_ASSERT(a.dout.shape[0] == heads);
+  const std::int64_t distances = a.dout.shape[1];
+  const std::int64_t queries = a.queries == 0 ? (distances + 1) / 2 : a.queries;
+  DS_ASSERT(a.dout.shape[0] == heads && queries <= distances);
   auto* dtable = static_cast<float*>(a.dtable.data);
   c.pool.parallel_for(heads, [&](std::int64_t h, int) {
     const float* dout = static_cast<const float*>(a.dout.data) + h * distances;
@@ -193,7 +196,7 @@ void run(const Context& c, const RelativeBiasBackward& a) {
     }
     for (std::int64_t d = 0; d < distances; ++d) {
       const std::int64_t bucket =
-          relative_bucket(d - (time - 1), buckets, a.max_distance, a.bidirectional);
+          relative_bucket(d - (queries - 1), buckets, a.max_distance, a.bidirectional);
       dtable[bucket * heads + h] += dout[d];
     }
   });

@@ -61,11 +61,17 @@ struct DropoutKey {
   float scale;      // 1 / (1 - rate)
 };
 
-/// Scores of some queries and one panel of keys. Row r sees columns 0 ... r + diagonal that are
-/// below `keys`; its logits are scores * scale + bias.
+/// The keys [first, last) that a query sees.
+struct KeyInterval {
+  std::int32_t first, last;
+};
+
+/// Scores of some queries and one panel of keys, from `key` on. Row r sees the keys of seen[r]; its
+/// logits are scores * scale + bias.
 struct AttentionTile {
   const float* scores;  // (rows, kPanel)
-  std::int64_t rows, columns, diagonal, keys;
+  std::int64_t rows, columns, key;
+  const KeyInterval* seen;
   float scale;
   const float* bias = nullptr;          // of row 0; row r's starts r before it
   const DropoutKey* dropout = nullptr;  // of the probabilities, or null

@@ -97,16 +97,27 @@ template <class Op>
 AttentionArgs args_of(const Op& a, const AttentionProblem& p) {
   DS_ASSERT(p.head_size <= kMostHeadSize && p.batch <= kMostGrid && 2 * p.heads <= kMostGrid);
   AttentionArgs args;
-  args.qkv = a.qkv.data;
-  args.lengths = static_cast<const std::int32_t*>(a.lengths.data);
+  const auto head = [&](const ConstTensor& of, std::int64_t first) {
+    return static_cast<const std::byte*>(of.data) + first * p.head_size * size_of(p.act);
+  };
+  const ConstTensor& keys = p.cross ? a.kv : a.qkv;
+  const std::int64_t before = p.cross ? 0 : p.heads;  // heads in a row before those of keys
+  args.q = a.qkv.data;
+  args.k = head(keys, before);
+  args.v = head(keys, before + p.kv_heads);
+  args.q_width = p.query_heads() * p.head_size;
+  args.kv_width = p.key_heads() * p.head_size;
+  args.ranges = static_cast<const std::int32_t*>(a.ranges.data);
   args.bias = static_cast<const float*>(a.bias.data);
   args.batch = static_cast<std::int32_t>(p.batch);
   args.heads = static_cast<std::int32_t>(p.heads);
   args.kv_heads = static_cast<std::int32_t>(p.kv_heads);
   args.seq_len = static_cast<std::int32_t>(p.seq_len);
+  args.key_len = static_cast<std::int32_t>(p.key_len);
   args.head_size = static_cast<std::int32_t>(p.head_size);
+  args.window = static_cast<std::int32_t>(std::min(p.window, p.seq_len));
   args.causal = p.causal;
-  args.vectors = p.head_size * size_of(p.act) % 16 == 0 && aligned(a.qkv.data);
+  args.vectors = p.head_size * size_of(p.act) % 16 == 0 && aligned(a.qkv.data, a.kv.data);
   args.scale = p.scale;
   if (p.dropout) {
     const DropoutDraw& draw = a.dropout;
@@ -124,42 +135,15 @@ AttentionArgs args_of(const Op& a, const AttentionProblem& p) {
   return args;
 }
 
-/// Scratch of one cuDNN call: the counts of queries, then cuDNN's own.
-struct SdpaScratch {
-  std::int32_t* all = nullptr;
-  std::byte* rest = nullptr;
-  std::size_t rest_bytes = 0;
-
-  SdpaScratch(const Context& c, const AttentionProblem& p) {
-    Scratch scratch = c.scratch();
-    const std::int64_t counts = (p.batch + 63) / 64 * 64;  // the rest at a multiple of 256 bytes
-    if (static_cast<std::size_t>(counts) * sizeof(std::int32_t) > c.workspace_bytes) return;
-    all = scratch.take<std::int32_t>(counts);
-    rest_bytes = c.workspace_bytes - scratch.used();
-    rest = c.workspace + scratch.used();
-  }
-};
-
-void run_sdpa(Sdpa& sdpa, SdpaPass pass, const AttentionProblem& p, SdpaMemory memory,
-              const SdpaScratch& scratch, cudaStream_t stream) {
-  if (p.lengths) {
-    check(launch_attention_counts(scratch.all, static_cast<std::int32_t>(p.batch),
-                                  static_cast<std::int32_t>(p.seq_len), stream),
-          "attention");
-    memory.all = scratch.all;
-  }
-  sdpa.run(pass, p, memory, scratch.rest, stream);
-}
-
 /// Scratch of our own backward pass.
 struct OwnScratch {
   float *delta, *bias_parts;
   OwnScratch(Scratch& scratch, const AttentionProblem& p, bool bias) {
     delta = scratch.take<float>(p.batch * p.heads * p.seq_len);
-    bias_parts =
-        scratch.take<float>(bias ? attention_bias_parts(act_of(p.act), p.batch, p.heads, p.seq_len,
-                                                        static_cast<std::int32_t>(p.head_size))
-                                 : 0);
+    bias_parts = scratch.take<float>(
+        bias ? attention_bias_parts(act_of(p.act), p.batch, p.heads, p.seq_len, p.key_len,
+                                    static_cast<std::int32_t>(p.head_size))
+             : 0);
   }
 };
 
@@ -168,50 +152,42 @@ struct OwnScratch {
 template <>
 void run(Context& c, const Attention& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
-  const SdpaScratch scratch(c, p);
-  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::forward, aligned(a.qkv.data, a.out.data),
-                                     scratch.rest_bytes)) {
-    run_sdpa(*sdpa, SdpaPass::forward, p,
-             {.qkv = a.qkv.data,
-              .out = a.out.data,
-              .lse = static_cast<float*>(a.lse.data),
-              .lengths = static_cast<const std::int32_t*>(a.lengths.data)},
-             scratch, stream);
-    return;
-  }
   AttentionArgs args = args_of(a, p);
   args.out = a.out.data;
   args.lse = static_cast<float*>(a.lse.data);
-  check(launch_attention(act_of(p.act), args, stream), "attention");
+  const bool all_aligned = aligned(a.qkv.data, a.kv.data, a.out.data);
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::forward, all_aligned, c.workspace_bytes)) {
+    sdpa->run(SdpaPass::forward, p, {.forward = args}, c.workspace, stream);
+  } else {
+    check(launch_attention(act_of(p.act), args, stream), "attention");
+  }
 }
 
 template <>
 void run(Context& c, const AttentionBackward& a, cudaStream_t stream) {
   const AttentionProblem p = problem_of(a);
-  const SdpaScratch scratch(c, p);
-  // The op declares out and lse as read-only.
-  void* const out = const_cast<void*>(a.out.data);
-  auto* const lse = static_cast<float*>(const_cast<void*>(a.lse.data));
-  const bool all_aligned = aligned(a.qkv.data, a.out.data, a.dout.data, a.dqkv.data);
-  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::backward, all_aligned, scratch.rest_bytes)) {
-    run_sdpa(*sdpa, SdpaPass::backward, p,
-             {.qkv = a.qkv.data,
-              .out = out,
-              .lse = lse,
-              .lengths = static_cast<const std::int32_t*>(a.lengths.data),
-              .dout = a.dout.data,
-              .dqkv = a.dqkv.data},
-             scratch, stream);
-    return;
-  }
+  const auto head = [&](const Tensor& of, std::int64_t first) {
+    return static_cast<std::byte*>(of.data) + first * p.head_size * size_of(p.act);
+  };
+  const Tensor& keys = p.cross ? a.dkv : a.dqkv;
+  const std::int64_t before = p.cross ? 0 : p.heads;
   AttentionBackwardArgs args;
   args.forward = args_of(a, p);
-  args.forward.out = out;
-  args.forward.lse = lse;
+  // The op declares out and lse as read-only.
+  args.forward.out = const_cast<void*>(a.out.data);
+  args.forward.lse = static_cast<float*>(const_cast<void*>(a.lse.data));
   args.forward.vectors = args.forward.vectors && aligned(a.dout.data);
   args.dout = a.dout.data;
-  args.dqkv = a.dqkv.data;
+  args.dq = a.dqkv.data;
+  args.dk = head(keys, before);
+  args.dv = head(keys, before + p.kv_heads);
   args.dbias = static_cast<float*>(a.dbias.data);
+  const bool all_aligned =
+      aligned(a.qkv.data, a.kv.data, a.out.data, a.dout.data, a.dqkv.data, a.dkv.data);
+  if (Sdpa* sdpa = part_of(c).choose(p, SdpaPass::backward, all_aligned, c.workspace_bytes)) {
+    sdpa->run(SdpaPass::backward, p, args, c.workspace, stream);
+    return;
+  }
   Scratch own = c.scratch();
   const OwnScratch pieces(own, p, static_cast<bool>(a.dbias));
   args.delta = pieces.delta;
@@ -234,6 +210,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   p.heads = e.heads;
   p.kv_heads = e.kv_heads == 0 ? e.heads : e.kv_heads;
   p.seq_len = e.seq_len;
+  p.key_len = std::max(e.seq_len, e.key_len);
   p.head_size = e.head_size == 0 ? e.width / e.heads : e.head_size;
   Scratch own;
   const OwnScratch pieces(own, p, true);
@@ -243,8 +220,7 @@ std::size_t attention_scratch_bytes(const Kernels::Extents& e) {
   const AttentionWish wish = attention_wish(std::getenv("DSLAUNCH_CUDA_ATTENTION"));
   const SdpaSupport any{.cudnn_version = 99999, .missing = {}, .compute_major = 9};
   if (choose_attention(p, any, wish).cudnn) {
-    const std::int64_t counts = (p.batch + 63) / 64 * 64 * std::int64_t{sizeof(std::int32_t)};
-    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p, any) + counts));
+    most = std::max(most, static_cast<std::size_t>(sdpa_workspace_bytes(p, any)));
   }
   return most;
 }

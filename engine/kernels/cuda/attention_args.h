@@ -10,15 +10,18 @@
 
 namespace ds::cuda {
 
-/// Shapes: qkv (B*T, (H + 2G) * D) in rows, out (B*T, H*D); lse (B, H, T) f32, natural logarithms.
+/// Shapes: q (B*T, H*D), k and v (B*S, G*D), each in rows of q_width or kv_width elements (of one
+/// tensor qkv, or of queries and kv); out (B*T, H*D); lse (B, H, T) f32, natural logarithms.
 struct AttentionArgs {
-  const void* qkv = nullptr;
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* out = nullptr;  // written by the forward pass, read by the backward
   float* lse = nullptr;
-  const std::int32_t* lengths = nullptr;  // (B), or null
-  const float* bias = nullptr;            // (H, 2T - 1), or null
+  const std::int32_t* ranges = nullptr;   // (B, T, 2), or null
+  const float* bias = nullptr;            // (H, T + S - 1), or null
   const std::int64_t* samples = nullptr;  // (B), or null: no dropout
-  std::int32_t batch = 0, heads = 0, kv_heads = 0, seq_len = 0, head_size = 0;
+  std::int64_t q_width = 0, kv_width = 0;
+  std::int32_t batch = 0, heads = 0, kv_heads = 0, seq_len = 0, key_len = 0, head_size = 0;
+  std::int32_t window = 0;
   bool causal = true;
   bool vectors = false;  // every row of a head starts at a multiple of 16 bytes
   float scale = 0;
@@ -27,12 +30,12 @@ struct AttentionArgs {
   float dropout_scale = 1;      // 1 / (1 - rate)
 };
 
-/// Shapes: dout as out, dqkv as qkv; delta (B, H, T); dbias (H, 2T - 1), or null; dbias_parts:
-/// attention_bias_parts() floats.
+/// Shapes: dout as out, dq as q, dk and dv as k; delta (B, H, T); dbias (H, T + S - 1), or null;
+/// dbias_parts: attention_bias_parts() floats.
 struct AttentionBackwardArgs {
   AttentionArgs forward;
   const void* dout = nullptr;
-  void* dqkv = nullptr;
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
   float *delta = nullptr, *dbias = nullptr, *dbias_parts = nullptr;
 };
 
@@ -42,14 +45,12 @@ constexpr std::int32_t attention_bias_rows(Act element, std::int32_t head_size) 
 }
 /// Returns the floats of scratch for dbias: a row of sums by distance per block of queries.
 constexpr std::int64_t attention_bias_parts(Act element, std::int64_t batch, std::int64_t heads,
-                                            std::int64_t seq_len, std::int32_t head_size) {
+                                            std::int64_t seq_len, std::int64_t key_len,
+                                            std::int32_t head_size) {
   const std::int64_t rows = attention_bias_rows(element, head_size);
-  return batch * heads * ((seq_len + rows - 1) / rows) * (seq_len + rows);
+  return batch * heads * ((seq_len + rows - 1) / rows) * (key_len + rows);
 }
 
-/// Sets counts[i] = value for i < n.
-cudaError_t launch_attention_counts(std::int32_t* counts, std::int32_t n, std::int32_t value,
-                                    cudaStream_t stream);
 /// Order: each function returns after the launch. Errors: the runtime's code.
 cudaError_t launch_attention(Act element, const AttentionArgs& a, cudaStream_t stream);
 cudaError_t launch_attention_delta(Act element, const AttentionBackwardArgs& a,

@@ -49,9 +49,11 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
   auto* statistics = reinterpret_cast<float*>(stages + 2 * Sizes::kStages * Sizes::kTile);
   auto* kept = reinterpret_cast<std::uint8_t*>(statistics + Sizes::kStages * 2 * kQueries);
   const AttentionHead<Format> first(a, b, group * heads);
-  const int first_block = a.causal ? k0 / kQueries : 0;
-  const int blocks = (a.seq_len + kQueries - 1) / kQueries - first_block;
-  const int steps = k0 < first.limit ? heads * blocks : 0;
+  __shared__ int span[2];
+  const KeySpan queries = first.queries_of_tile(k0, kRows, span);
+  const int first_block = queries.first / kQueries;
+  const int blocks = max(0, (queries.last + kQueries - 1) / kQueries - first_block);
+  const int steps = heads * blocks;
   const auto stage = [&](int step) { return step % Sizes::kStages; };
   const auto q_tile = [&](int step) { return stages + stage(step) * 2 * Sizes::kTile; };
   const auto lse_of = [&](int step) { return statistics + stage(step) * 2 * kQueries; };
@@ -70,8 +72,8 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
   };
 
   if (steps > 0) {
-    load_tile<Format, kD, kRows>(k_tile, first.keys(), k0, a.seq_len, a.head_size, a.vectors);
-    load_tile<Format, kD, kRows>(v_tile, first.values(), k0, a.seq_len, a.head_size, a.vectors);
+    load_tile<Format, kD, kRows>(k_tile, first.keys(), k0, a.key_len, a.head_size, a.vectors);
+    load_tile<Format, kD, kRows>(v_tile, first.values(), k0, a.key_len, a.head_size, a.vectors);
     load_step(0);
   }
   copy_async_commit();
@@ -87,7 +89,7 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
     const AttentionHead<Format> head(a, b, group * heads + step / blocks);
     const int q0 = (first_block + step % blocks) * kQueries;
     if (a.samples != nullptr) draw_kept(kept, head, q0, kQueries, k0);
-    __syncthreads();
+    const bool all = head.wait_and_see_all(q0, kQueries, k0, kRows);
 
     // Transposed tiles: rows are keys, columns queries. First p and dp, then ds.
     const Element *q_rows = q_tile(step), *dout_rows = q_rows + Sizes::kTile;
@@ -96,7 +98,6 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
     clear(ds);
     multiply_rows<Format, kD>(p, k_tile, warp_row, q_rows);
     multiply_rows<Format, kD>(ds, v_tile, warp_row, dout_rows);
-    const bool all = head.sees_all(q0, kQueries, k0, kRows);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
@@ -119,12 +120,11 @@ __global__ __launch_bounds__(32 * BackwardKeys<Format, kD>::kWarps) void attenti
   }
   copy_async_wait<0>();
 
-  const auto dk_rows = first.part(args.dqkv, a.heads + group);
-  const auto dv_rows = first.part(args.dqkv, a.heads + a.kv_heads + group);
+  const auto dk_rows = first.of_keys(args.dk), dv_rows = first.of_keys(args.dv);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int k = k0 + warp_row + g + 8 * half;
-    if (k >= a.seq_len) continue;
+    if (k >= a.key_len) continue;
     const bool pairs = a.head_size % 2 == 0;
     store_row<Format>(const_cast<Element*>(dk_rows.data) + k * dk_rows.stride, dk, half, column,
                       a.head_size, a.scale, pairs);
@@ -137,7 +137,7 @@ template <class Format, int kD>
 cudaError_t launch_keys(const AttentionBackwardArgs& args, cudaStream_t stream) {
   using Sizes = BackwardKeys<Format, kD>;
   const AttentionArgs& a = args.forward;
-  const auto blocks = static_cast<unsigned>((a.seq_len + Sizes::kRows - 1) / Sizes::kRows);
+  const auto blocks = static_cast<unsigned>((a.key_len + Sizes::kRows - 1) / Sizes::kRows);
   return launch(attention_keys_kernel<Format, kD>,
                 {dim3(blocks, static_cast<unsigned>(a.kv_heads * Sizes::kParts),
                       static_cast<unsigned>(a.batch)),

@@ -25,12 +25,12 @@ struct BackwardQueries {
   static constexpr std::size_t kDsBytes = sizeof(float) * kRows * kDsStride;  // for dbias
 };
 
-/// Adds a tile of ds by distance. part[i] belongs to distance i - (queries before the tile) - kRows
-/// + 1 between key and query.
+/// Adds a tile of ds with `keys` keys by distance. part[i] belongs to distance i - (queries before
+/// the tile) - kRows + 1 between key and query.
 template <int kRows, int kKeys>
-__device__ void add_by_distance(float* part, const float* ds, int k0) {
+__device__ void add_by_distance(float* part, const float* ds, int k0, int keys) {
   const int i = static_cast<int>(threadIdx.x);  // the block may have fewer threads than lines
-  for (int line = i; line < kRows + kKeys - 1; line += static_cast<int>(blockDim.x)) {
+  for (int line = i; line < kRows + keys - 1; line += static_cast<int>(blockDim.x)) {
     float sum = 0;
     for (int row = max(0, kRows - 1 - line); row < min(kRows, kRows + kKeys - 1 - line); ++row) {
       sum += ds[row * (kKeys + 1) + line - (kRows - 1) + row];
@@ -62,18 +62,18 @@ __global__ __launch_bounds__(
   auto* ds_tile = reinterpret_cast<float*>(kept + kRows * 16);
   const auto k_tile = [&](int block) { return stages + block % Sizes::kStages * 2 * Sizes::kTile; };
   const auto load_block = [&](int block) {
-    load_tile<Format, kD, kKeys>(k_tile(block), head.keys(), block * kKeys, a.seq_len, a.head_size,
+    load_tile<Format, kD, kKeys>(k_tile(block), head.keys(), block * kKeys, a.key_len, a.head_size,
                                  a.vectors);
     load_tile<Format, kD, kKeys>(k_tile(block) + Sizes::kTile, head.values(), block * kKeys,
-                                 a.seq_len, a.head_size, a.vectors);
+                                 a.key_len, a.head_size, a.vectors);
   };
 
   float* part = nullptr;
   if (args.dbias != nullptr && first_column == 0) {
     const std::int64_t row =
         (std::int64_t{head.b} * a.heads + head.h) * static_cast<std::int64_t>(gridDim.x) + q_block;
-    part = args.dbias_parts + row * (a.seq_len + kRows);
-    for (int i = static_cast<int>(threadIdx.x); i < a.seq_len + kRows;
+    part = args.dbias_parts + row * (a.key_len + kRows);
+    for (int i = static_cast<int>(threadIdx.x); i < a.key_len + kRows;
          i += static_cast<int>(blockDim.x)) {
       part[i] = 0;
     }
@@ -85,31 +85,31 @@ __global__ __launch_bounds__(
     lse[half] = q < a.seq_len ? a.lse[head.statistics() + q] * kLog2E : 0;
     delta[half] = q < a.seq_len ? args.delta[head.statistics() + q] : 0;
   }
-  const int end = a.causal ? min(head.limit, q0 + kRows) : head.limit;
-  const int blocks = (end + kKeys - 1) / kKeys;
+  __shared__ int span[2];
+  const KeySpan seen = head.seen_by_tile(q0, kRows, span);
+  const int first_block = seen.first / kKeys, blocks = (seen.last + kKeys - 1) / kKeys;
   load_tile<Format, kD, kRows>(q_tile, head.queries(), q0, a.seq_len, a.head_size, a.vectors);
   load_tile<Format, kD, kRows>(dout_tile, head.outputs(args.dout), q0, a.seq_len, a.head_size,
                                a.vectors);
-  if (blocks > 0) load_block(0);
+  if (first_block < blocks) load_block(first_block);
   copy_async_commit();
 
   float dq[Sizes::kOut / 8][4];
   clear(dq);
 #pragma unroll 1
-  for (int block = 0; block < blocks; ++block) {
+  for (int block = first_block; block < blocks; ++block) {
     if (Sizes::kStages == 2 && block + 1 < blocks) load_block(block + 1);
     copy_async_commit();
     copy_async_wait<Sizes::kStages - 1>();
     const int k0 = block * kKeys;
     if (a.samples != nullptr) draw_kept(kept, head, q0, kRows, k0);
-    __syncthreads();
+    const bool all = head.wait_and_see_all(q0, kRows, k0, kKeys);
 
     float p[kTiles][4], ds[kTiles][4];
     clear(p);
     clear(ds);
     multiply_rows<Format, kD>(p, q_tile, warp_row, k_tile(block));
     multiply_rows<Format, kD>(ds, dout_tile, warp_row, k_tile(block) + Sizes::kTile);
-    const bool all = head.sees_all(q0, kRows, k0, kKeys);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
@@ -127,12 +127,13 @@ __global__ __launch_bounds__(
     }
     multiply_registers<Format, kD>(dq, ds, k_tile(block), first_column);
     __syncthreads();
-    if (part != nullptr) add_by_distance<kRows, kKeys>(part, ds_tile, k0);
+    if (part != nullptr)
+      add_by_distance<kRows, kKeys>(part, ds_tile, k0, min(kKeys, a.key_len - k0));
     if (Sizes::kStages == 1 && block + 1 < blocks) load_block(block + 1);
   }
   copy_async_wait<0>();
 
-  const auto dq_rows = head.part(args.dqkv, head.h);
+  const auto dq_rows = head.of_queries(args.dq);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int q = q0 + warp_row + g + 8 * half;
@@ -147,16 +148,16 @@ __global__ void attention_bias_kernel(AttentionBackwardArgs args, int rows) {
   const AttentionArgs& a = args.forward;
   const int h = static_cast<int>(blockIdx.y), blocks = (a.seq_len + rows - 1) / rows;
   const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (x >= 2 * a.seq_len - 1) return;
+  if (x >= a.seq_len + a.key_len - 1) return;
   float sum = 0;
   for (std::int64_t b = 0; b < a.batch; ++b) {
     for (int block = 0; block < blocks; ++block) {
       const int i = x - (a.seq_len - 1) + block * rows + rows - 1;
-      if (i < 0 || i >= a.seq_len + rows - 1) continue;
-      sum += args.dbias_parts[((b * a.heads + h) * blocks + block) * (a.seq_len + rows) + i];
+      if (i < 0 || i >= a.key_len + rows - 1) continue;
+      sum += args.dbias_parts[((b * a.heads + h) * blocks + block) * (a.key_len + rows) + i];
     }
   }
-  args.dbias[std::int64_t{h} * (2 * a.seq_len - 1) + x] = sum;
+  args.dbias[std::int64_t{h} * (a.seq_len + a.key_len - 1) + x] = sum;
 }
 
 /// Computes delta = the sum of dout * out over a row of a head, one warp per row.
@@ -192,7 +193,7 @@ cudaError_t launch_queries(const AttentionBackwardArgs& args, cudaStream_t strea
               Sizes::kTileBytes + (bias ? Sizes::kDsBytes : 0)},
              stream, args);
   if (result != cudaSuccess || !bias) return result;
-  const auto distances = static_cast<unsigned>(2 * a.seq_len - 1);
+  const auto distances = static_cast<unsigned>(a.seq_len + a.key_len - 1);
   return launch(attention_bias_kernel, {dim3((distances + 127) / 128, heads), dim3(128)}, stream,
                 args, Sizes::kRows);
 }

@@ -11,9 +11,17 @@ namespace ds::cuda {
 /// Everything that an implementation may depend on; also the key of cuDNN's graphs.
 struct AttentionProblem {
   DType act = DType::f32;
-  std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_len = 0, head_size = 0;
+  std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_len = 0, key_len = 0, head_size = 0;
+  std::int64_t window = 0;
   float scale = 0;
-  bool causal = true, lengths = false, bias = false, dropout = false;
+  bool cross = false;  // keys and values are another tensor's
+  bool causal = true, ranges = false, bias = false, dropout = false;
+
+  /// Return the heads in a row of the queries' tensor and of the keys'.
+  [[nodiscard]] std::int64_t query_heads() const { return cross ? heads : heads + 2 * kv_heads; }
+  [[nodiscard]] std::int64_t key_heads() const {
+    return cross ? 2 * kv_heads : heads + 2 * kv_heads;
+  }
 
   friend auto operator<=>(const AttentionProblem&, const AttentionProblem&) = default;
 };

@@ -82,34 +82,34 @@ __global__ __launch_bounds__(
   auto* kept = reinterpret_cast<std::uint8_t*>(stages + 2 * Sizes::kStages * Sizes::kTile);
   const auto k_tile = [&](int block) { return stages + block % Sizes::kStages * 2 * Sizes::kTile; };
   const auto load_block = [&](int block) {
-    load_tile<Format, kD, kKeys>(k_tile(block), head.keys(), block * kKeys, a.seq_len, a.head_size,
+    load_tile<Format, kD, kKeys>(k_tile(block), head.keys(), block * kKeys, a.key_len, a.head_size,
                                  a.vectors);
     load_tile<Format, kD, kKeys>(k_tile(block) + Sizes::kTile, head.values(), block * kKeys,
-                                 a.seq_len, a.head_size, a.vectors);
+                                 a.key_len, a.head_size, a.vectors);
   };
 
-  const int end = a.causal ? min(head.limit, q0 + kRows) : head.limit;
-  const int blocks = (end + kKeys - 1) / kKeys;
+  __shared__ int span[2];
+  const KeySpan seen = head.seen_by_tile(q0, kRows, span);
+  const int first_block = seen.first / kKeys, blocks = (seen.last + kKeys - 1) / kKeys;
   load_tile<Format, kD, kRows>(q_tile, head.queries(), q0, a.seq_len, a.head_size, a.vectors);
-  if (blocks > 0) load_block(0);
+  if (first_block < blocks) load_block(first_block);
   copy_async_commit();
 
   RunningRows rows;
   float out[Sizes::kOut / 8][4];
   clear(out);
 #pragma unroll 1
-  for (int block = 0; block < blocks; ++block) {
+  for (int block = first_block; block < blocks; ++block) {
     if (Sizes::kStages == 2 && block + 1 < blocks) load_block(block + 1);
     copy_async_commit();
     copy_async_wait<Sizes::kStages - 1>();
     const int k0 = block * kKeys;
     if (a.samples != nullptr) draw_kept(kept, head, q0, kRows, k0);
-    __syncthreads();
+    const bool all = head.wait_and_see_all(q0, kRows, k0, kKeys);
 
     float x[kTiles][4];
     clear(x);
     multiply_rows<Format, kD>(x, q_tile, warp_row, k_tile(block));
-    const bool all = head.sees_all(q0, kRows, k0, kKeys);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
@@ -159,11 +159,6 @@ __global__ __launch_bounds__(
   }
 }
 
-__global__ void attention_counts_kernel(std::int32_t* counts, std::int32_t n, std::int32_t value) {
-  const auto i = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < n) counts[i] = value;
-}
-
 template <class Format, int kD>
 cudaError_t launch_forward(const AttentionArgs& a, cudaStream_t stream) {
   using Sizes = Forward<Format, kD>;
@@ -176,12 +171,6 @@ cudaError_t launch_forward(const AttentionArgs& a, cudaStream_t stream) {
 }
 
 }  // namespace
-
-cudaError_t launch_attention_counts(std::int32_t* counts, std::int32_t n, std::int32_t value,
-                                    cudaStream_t stream) {
-  return launch(attention_counts_kernel, {dim3(static_cast<unsigned>((n + 127) / 128)), dim3(128)},
-                stream, counts, n, value);
-}
 
 cudaError_t launch_attention(Act element, const AttentionArgs& a, cudaStream_t stream) {
   return with_format_and_depth(element, a.head_size, [&](auto format, auto depth) {

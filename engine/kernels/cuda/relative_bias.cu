@@ -18,13 +18,14 @@ constexpr int kMostBuckets = 256;
 struct BucketStarts {
   std::int32_t start[kMostBuckets];
   int count;
-  std::int64_t time, rows;  // rows of the table: buckets of all directions
+  std::int64_t zero, rows;    // the distance index of zero; rows of the table: all buckets
+  const std::int32_t* first;  // the position of the first query, or null
   bool bidirectional;
 };
 
 /// Returns the bucket of distance index d: the last one that starts at or below it.
 __device__ int bucket_of(const BucketStarts& b, std::int64_t d) {
-  const std::int64_t distance = d - (b.time - 1);
+  const std::int64_t distance = d - b.zero - (b.first == nullptr ? 0 : *b.first);
   std::int64_t far = distance;
   int first = 0;
   if (b.bidirectional) {
@@ -48,8 +49,8 @@ __device__ int bucket_of(const BucketStarts& b, std::int64_t d) {
 /// blockIdx.y: the head.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    relative_bias_kernel(BucketStarts b, const T* table, float* out) {
-  const std::int64_t distances = 2 * b.time - 1, heads = gridDim.y, head = blockIdx.y;
+    relative_bias_kernel(BucketStarts b, const T* table, float* out, std::int64_t distances) {
+  const std::int64_t heads = gridDim.y, head = blockIdx.y;
   const std::int64_t d = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (d < distances) {
     out[head * distances + d] = to_float(table[bucket_of(b, d) * heads + head]);
@@ -59,9 +60,9 @@ __global__ void __launch_bounds__(kThreads)
 /// blockIdx.x: a bucket, blockIdx.y: a head.
 __global__ void __launch_bounds__(kThreads)
     relative_bias_backward_kernel(BucketStarts b, const float* dout, float* dtable,
-                                  bool accumulate) {
+                                  std::int64_t distances, bool accumulate) {
   __shared__ float sums[kWarps];
-  const std::int64_t distances = 2 * b.time - 1, heads = gridDim.y, head = blockIdx.y;
+  const std::int64_t heads = gridDim.y, head = blockIdx.y;
   float sum = 0;
   for (std::int64_t d = threadIdx.x; d < distances; d += kThreads) {
     if (bucket_of(b, d) == static_cast<int>(blockIdx.x)) sum += dout[head * distances + d];
@@ -75,14 +76,19 @@ __global__ void __launch_bounds__(kThreads)
   to = accumulate ? to + sum : sum;
 }
 
-/// Returns the first distance of each bucket of one direction, by relative_bucket().
-BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_distance,
-                       bool bidirectional) {
+/// Returns the first distance of each bucket of one direction, by relative_bucket(), for a table of
+/// `rows` and the op's numbers. `distances` = T + S - 1.
+template <class Op>
+BucketStarts starts_of(const Op& a, std::int64_t rows, std::int64_t distances) {
   BucketStarts starts{};
+  const bool bidirectional = a.bidirectional;
+  const std::int64_t max_distance = a.max_distance;
   const std::int64_t count = bidirectional ? rows / 2 : rows;
   DS_ASSERT(count >= 1 && count <= kMostBuckets);
   starts.count = static_cast<int>(count);
-  starts.time = time;
+  const std::int64_t queries = a.queries == 0 ? (distances + 1) / 2 : a.queries;
+  DS_ASSERT(queries <= distances);
+  starts.zero = queries - 1;
   starts.rows = rows;
   starts.bidirectional = bidirectional;
   std::int64_t next = 0;  // the first bucket whose start is not known yet
@@ -98,29 +104,30 @@ BucketStarts starts_of(std::int64_t rows, std::int64_t time, std::int64_t max_di
 
 template <>
 void run(Context&, const RelativeBias& a, cudaStream_t stream) {
-  const std::int64_t heads = a.table.shape[1], time = (a.out.shape[1] + 1) / 2;
+  const std::int64_t heads = a.table.shape[1], distances = a.out.shape[1];
   DS_ASSERT(a.out.shape[0] == heads && a.out.dtype == DType::f32);
-  const BucketStarts starts = starts_of(a.table.shape[0], time, a.max_distance, a.bidirectional);
+  BucketStarts starts = starts_of(a, a.table.shape[0], distances);
+  starts.first = static_cast<const std::int32_t*>(a.first.data);
   const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
-    const std::int64_t blocks = ceil_div(2 * time - 1, kThreads);
+    const std::int64_t blocks = ceil_div(distances, kThreads);
     return launch(relative_bias_kernel<T>,
                   {dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(heads)), kThreads},
                   stream, starts, static_cast<const T*>(a.table.data),
-                  static_cast<float*>(a.out.data));
+                  static_cast<float*>(a.out.data), distances);
   };
   check(with_act(act_of(a.table.dtype), of_type), "RelativeBias");
 }
 
 template <>
 void run(Context&, const RelativeBiasBackward& a, cudaStream_t stream) {
-  const std::int64_t heads = a.dtable.shape[1], time = (a.dout.shape[1] + 1) / 2;
+  const std::int64_t heads = a.dtable.shape[1], distances = a.dout.shape[1];
   DS_ASSERT(a.dout.shape[0] == heads && a.dtable.dtype == DType::f32);
-  const BucketStarts starts = starts_of(a.dtable.shape[0], time, a.max_distance, a.bidirectional);
+  const BucketStarts starts = starts_of(a, a.dtable.shape[0], distances);
   check(launch(relative_bias_backward_kernel,
                {dim3(static_cast<unsigned>(starts.rows), static_cast<unsigned>(heads)), kThreads},
                stream, starts, static_cast<const float*>(a.dout.data),
-               static_cast<float*>(a.dtable.data), a.accumulate),
+               static_cast<float*>(a.dtable.data), distances, a.accumulate),
         "RelativeBiasBackward");
 }
 

@@ -6,21 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "engine/kernels/cuda/attention_args.h"
 #include "engine/kernels/cuda/attention_choice.h"
 
 namespace ds::cuda {
-
-/// Memory of one call; members of the other pass may be null. Shapes: as AttentionArgs. `lengths`
-/// (B) counts keys; `all` (B) holds T, the count of queries. Both are only for problems with
-/// lengths.
-struct SdpaMemory {
-  const void* qkv = nullptr;
-  void* out = nullptr;
-  float* lse = nullptr;
-  const std::int32_t *lengths = nullptr, *all = nullptr;
-  const void* dout = nullptr;
-  void* dqkv = nullptr;
-};
 
 enum class SdpaPass : std::uint8_t { forward, backward };
 
@@ -33,8 +22,9 @@ class Sdpa {
   virtual std::int64_t workspace_bytes(SdpaPass pass, const AttentionProblem& p) = 0;
   /// Returns cuDNN's name of the implementation.
   virtual std::string name(SdpaPass pass, const AttentionProblem& p) = 0;
-  /// Order: returns after launching on `stream`. Errors: Error{system}.
-  virtual void run(SdpaPass pass, const AttentionProblem& p, const SdpaMemory& memory,
+  /// Order: returns after launching on `stream`. Of `memory` it reads the pointers to tensors,
+  /// those of gradients only in the backward pass. Errors: Error{system}.
+  virtual void run(SdpaPass pass, const AttentionProblem& p, const AttentionBackwardArgs& memory,
                    void* workspace, cudaStream_t stream) = 0;
 };
 

@@ -22,19 +22,7 @@ namespace fe = cudnn_frontend;
 using GraphTensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 /// Identifiers of a graph's tensors.
-enum Uid : std::int64_t {
-  kQ = 1,
-  kK,
-  kV,
-  kOut,
-  kLse,
-  kQueryCounts,
-  kLengths,
-  kDout,
-  kDq,
-  kDk,
-  kDv
-};
+enum Uid : std::int64_t { kQ = 1, kK, kV, kOut, kLse, kDout, kDq, kDk, kDv };
 
 void check_graph(fe::error_t status, const char* step) {
   if (status.is_bad()) {
@@ -60,18 +48,13 @@ class GraphBuilder {
     graph_.set_io_data_type(type_)
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
-    if (p.lengths) {
-      query_counts_ = counts("query_counts", kQueryCounts);
-      lengths_ = counts("lengths", kLengths);
-    }
   }
 
   void forward() {
     auto options = fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true);
     mask(options);
-    const auto outputs = graph_.sdpa(input("q", kQ, p_.heads), input("k", kK, p_.kv_heads),
-                                     input("v", kV, p_.kv_heads), options);
-    place(outputs[0], kOut, p_.heads, out_width());
+    const auto outputs = graph_.sdpa(queries("q", kQ), keys("k", kK), keys("v", kV), options);
+    place(outputs[0], kOut, of_out());
     place_statistics(outputs[1]->set_output(true));
   }
 
@@ -80,23 +63,29 @@ class GraphBuilder {
                        .set_name("attention_backward")
                        .set_deterministic_algorithm(true);
     mask(options);
-    const GraphTensor out = tensor("out", kOut, p_.heads, out_width());
-    const GraphTensor dout = tensor("dout", kDout, p_.heads, out_width());
+    const GraphTensor out = tensor("out", kOut, of_out());
+    const GraphTensor dout = tensor("dout", kDout, of_out());
     const GraphTensor stats = graph_.tensor(fe::graph::Tensor_attributes().set_name("lse"));
     place_statistics(*stats);
-    const auto gradients =
-        graph_.sdpa_backward(input("q", kQ, p_.heads), input("k", kK, p_.kv_heads),
-                             input("v", kV, p_.kv_heads), out, dout, stats, options);
-    place(gradients[0], kDq, p_.heads, row_width());
-    place(gradients[1], kDk, p_.kv_heads, row_width());
-    place(gradients[2], kDv, p_.kv_heads, row_width());
+    const auto gradients = graph_.sdpa_backward(queries("q", kQ), keys("k", kK), keys("v", kV), out,
+                                                dout, stats, options);
+    place(gradients[0], kDq, of_queries());
+    place(gradients[1], kDk, of_keys());
+    place(gradients[2], kDv, of_keys());
   }
 
  private:
-  [[nodiscard]] std::int64_t row_width() const {
-    return (p_.heads + 2 * p_.kv_heads) * p_.head_size;
+  /// (B, heads, positions, D) in rows of `width` elements.
+  struct Part {
+    std::int64_t heads, positions, width;
+  };
+  [[nodiscard]] Part of_queries() const {
+    return {p_.heads, p_.seq_len, p_.query_heads() * p_.head_size};
   }
-  [[nodiscard]] std::int64_t out_width() const { return p_.heads * p_.head_size; }
+  [[nodiscard]] Part of_keys() const {
+    return {p_.kv_heads, p_.key_len, p_.key_heads() * p_.head_size};
+  }
+  [[nodiscard]] Part of_out() const { return {p_.heads, p_.seq_len, p_.heads * p_.head_size}; }
 
   template <class Options>
   void mask(Options& options) {
@@ -105,38 +94,27 @@ class GraphBuilder {
       options.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
           .set_diagonal_band_right_bound(0);
     }
-    if (p_.lengths) {
-      options.set_padding_mask(true).set_seq_len_q(query_counts_).set_seq_len_kv(lengths_);
-    }
+    // The frontend keeps the keys with key + bound > query.
+    if (p_.window > 0) options.set_diagonal_band_left_bound(p_.window);
   }
 
-  GraphTensor counts(const char* name, Uid uid) {
-    return graph_.tensor(fe::graph::Tensor_attributes()
-                             .set_name(name)
-                             .set_uid(uid)
-                             .set_dim({p_.batch, 1, 1, 1})
-                             .set_stride({1, 1, 1, 1})
-                             .set_data_type(fe::DataType_t::INT32));
-  }
-  void shape(fe::graph::Tensor_attributes& tensor, Uid uid, std::int64_t heads,
-             std::int64_t width) const {
+  void shape(fe::graph::Tensor_attributes& tensor, Uid uid, const Part& part) const {
     tensor.set_uid(uid)
-        .set_dim({p_.batch, heads, p_.seq_len, p_.head_size})
-        .set_stride({p_.seq_len * width, p_.head_size, width, 1})
+        .set_dim({p_.batch, part.heads, part.positions, p_.head_size})
+        .set_stride({part.positions * part.width, p_.head_size, part.width, 1})
         .set_data_type(type_);
   }
-  GraphTensor tensor(const char* name, Uid uid, std::int64_t heads, std::int64_t width) {
+  GraphTensor tensor(const char* name, Uid uid, const Part& part) {
     fe::graph::Tensor_attributes attributes;
     attributes.set_name(name);
-    shape(attributes, uid, heads, width);
+    shape(attributes, uid, part);
     return graph_.tensor(attributes);
   }
-  GraphTensor input(const char* name, Uid uid, std::int64_t heads) {
-    return tensor(name, uid, heads, row_width());
-  }
-  void place(const GraphTensor& output, Uid uid, std::int64_t heads, std::int64_t width) const {
+  GraphTensor queries(const char* name, Uid uid) { return tensor(name, uid, of_queries()); }
+  GraphTensor keys(const char* name, Uid uid) { return tensor(name, uid, of_keys()); }
+  void place(const GraphTensor& output, Uid uid, const Part& part) const {
     output->set_output(true);
-    shape(*output, uid, heads, width);
+    shape(*output, uid, part);
   }
   /// cuDNN's statistics are the natural logarithms of the softmax denominators: our lse.
   void place_statistics(fe::graph::Tensor_attributes& tensor) const {
@@ -149,7 +127,6 @@ class GraphBuilder {
   fe::graph::Graph& graph_;
   const AttentionProblem& p_;
   fe::DataType_t type_;
-  GraphTensor query_counts_, lengths_;
 };
 
 class CudnnSdpa final : public Sdpa {
@@ -181,29 +158,21 @@ class CudnnSdpa final : public Sdpa {
     return name;
   }
 
-  void run(SdpaPass pass, const AttentionProblem& p, const SdpaMemory& m, void* workspace,
-           cudaStream_t stream) override {
+  void run(SdpaPass pass, const AttentionProblem& p, const AttentionBackwardArgs& m,
+           void* workspace, cudaStream_t stream) override {
     const Built& built = graph(pass, p);
     check_cudnn(fe::detail::set_stream(handle(), stream), "the stream");
     std::unordered_map<std::int64_t, void*> memory;
-    const auto element = [&](const void* base, std::int64_t head) {
-      return const_cast<std::byte*>(static_cast<const std::byte*>(base)) +
-             head * p.head_size * size_of(p.act);
-    };
-    memory[kQ] = element(m.qkv, 0);
-    memory[kK] = element(m.qkv, p.heads);
-    memory[kV] = element(m.qkv, p.heads + p.kv_heads);
-    memory[kOut] = m.out;
-    memory[kLse] = m.lse;
-    if (p.lengths) {
-      memory[kQueryCounts] = const_cast<std::int32_t*>(m.all);
-      memory[kLengths] = const_cast<std::int32_t*>(m.lengths);
-    }
+    memory[kQ] = const_cast<void*>(m.forward.q);
+    memory[kK] = const_cast<void*>(m.forward.k);
+    memory[kV] = const_cast<void*>(m.forward.v);
+    memory[kOut] = m.forward.out;
+    memory[kLse] = m.forward.lse;
     if (pass == SdpaPass::backward) {
       memory[kDout] = const_cast<void*>(m.dout);
-      memory[kDq] = element(m.dqkv, 0);
-      memory[kDk] = element(m.dqkv, p.heads);
-      memory[kDv] = element(m.dqkv, p.heads + p.kv_heads);
+      memory[kDq] = m.dq;
+      memory[kDk] = m.dk;
+      memory[kDv] = m.dv;
     }
     check_graph(built.graph.execute(handle(), memory, workspace), "running it");
   }

@@ -2,7 +2,8 @@
 // (engine/program/ops/row.h), in the file of its family beside this one.
 //
 // Comments: inputs -> outputs, by position. "?": may be kNoValue; "+": may be added to instead of
-// overwritten; "...": any number. Shapes: engine/kernels/ops_*.h.
+// overwritten; "??": optional, and may be left out with all after it; "...": any number. Shapes:
+// engine/kernels/ops_*.h.
 #pragma once
 
 #include <cstdint>
@@ -109,17 +110,39 @@ struct Rotary {
   RotaryScaling scaling{};
   bool inverse = false, rows = false;
 };
-/// qkv, samples? -> out, lse
+/// qkv, samples?, kv??, ranges??, bias?? -> out, lse
 struct Attention {
   static const OpRow row;
   DropoutAttrs dropout{};
   std::int64_t kv_heads = 0;
+  bool causal = true;
+  std::int64_t window = 0;
+  float scale = 0;
 };
-/// qkv, out, lse, dout, samples? -> dqkv
+/// qkv, out, lse, dout, samples?, kv??, ranges??, bias?? -> dqkv, dkv??, dbias??
 struct AttentionBackward {
   static const OpRow row;
-  DropoutAttrs dropout{};
-  std::int64_t kv_heads = 0;
+  Attention forward{};  // its attributes
+};
+
+// attention_masks.cpp
+/// documents, key_documents? -> ranges
+struct KeyRanges {
+  static const OpRow row;
+};
+/// table, first? -> bias
+struct RelativeBias {
+  static const OpRow row;
+  std::int64_t queries = 0;  // 0: as many as keys
+  std::int64_t max_distance = 128;
+  bool bidirectional = true;
+};
+/// dbias -> dtable+
+struct RelativeBiasBackward {
+  static const OpRow row;
+  std::int64_t queries = 0;
+  std::int64_t max_distance = 128;
+  bool bidirectional = true;
 };
 
 // elements.cpp
@@ -204,9 +227,9 @@ using OpAttrs =
     std::variant<ops::Embed, ops::EmbedBackward, ops::LayerNorm, ops::LayerNormBackward,
                  ops::RmsNorm, ops::RmsNormBackward, ops::Linear, ops::LinearBackwardInput,
                  ops::LinearBackwardWeight, ops::Gelu, ops::GeluBackward, ops::Rotary,
-                 ops::Attention, ops::AttentionBackward, ops::SwiGlu, ops::SwiGluBackward,
-                 ops::Dropout, ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange,
-                 ops::AllGather, ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control,
-                 ops::Update>;
+                 ops::Attention, ops::AttentionBackward, ops::KeyRanges, ops::RelativeBias,
+                 ops::RelativeBiasBackward, ops::SwiGlu, ops::SwiGluBackward, ops::Dropout,
+                 ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather,
+                 ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
 
 }  // namespace ds

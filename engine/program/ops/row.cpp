@@ -5,8 +5,8 @@ namespace ds {
 
 bool Roles::fit(const std::vector<ValueId>& ids) const {
   if (any_number_) return true;
-  if (ids.size() != count_) return false;
-  for (std::size_t i = 0; i < count_; ++i)
+  if (ids.size() < least_ || ids.size() > count_) return false;
+  for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] == kNoValue && !optional_[i]) return false;
   return true;
 }

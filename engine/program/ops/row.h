@@ -15,12 +15,13 @@ namespace ds {
 class Reverse;  // engine/program/gradients.h
 
 /// The operands of an op on one side, as in ops.h: "wpe?" may be kNoValue, "dwte+" may be added to,
-/// "values..." stands for any number.
+/// "kv??" may be left out with all after it, "values..." stands for any number.
 class Roles {
  public:
   constexpr Roles(std::initializer_list<const char*> names) {
     for (const std::string_view name : names) {
       optional_[count_] = name.find('?') != std::string_view::npos;
+      if (name.find("??") == std::string_view::npos) least_ = count_ + 1;
       adds_[count_] = name.find('+') != std::string_view::npos;
       any_number_ = any_number_ || name.ends_with("...");
       ++count_;
@@ -32,11 +33,16 @@ class Roles {
   [[nodiscard]] bool may_add(std::size_t i) const { return i < count_ && adds_.at(i); }
 
  private:
-  static constexpr std::size_t kMost = 6;
+  static constexpr std::size_t kMost = 8;
   std::array<bool, kMost> optional_{}, adds_{};
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, least_ = 0;  // operands at most and at least
   bool any_number_ = false;
 };
+
+/// Returns operand i; kNoValue where it was left out.
+inline ValueId operand(const std::vector<ValueId>& ids, std::size_t i) {
+  return i < ids.size() ? ids[i] : kNoValue;
+}
 
 /// The operands of one op, for checks and counts.
 class Operands {
@@ -45,8 +51,8 @@ class Operands {
 
   [[nodiscard]] const Value& in(std::size_t i) const { return program_.value(op_.in.at(i)); }
   [[nodiscard]] const Value& out(std::size_t i) const { return program_.value(op_.out.at(i)); }
-  [[nodiscard]] bool has_in(std::size_t i) const { return op_.in.at(i) != kNoValue; }
-  [[nodiscard]] bool has_out(std::size_t i) const { return op_.out.at(i) != kNoValue; }
+  [[nodiscard]] bool has_in(std::size_t i) const { return operand(op_.in, i) != kNoValue; }
+  [[nodiscard]] bool has_out(std::size_t i) const { return operand(op_.out, i) != kNoValue; }
   [[nodiscard]] const Op& op() const { return op_; }
 
  private:

@@ -1,6 +1,6 @@
 // Tests our own attention kernels, forward and backward, on the emulation against the
-// double-precision reference: odd lengths, head sizes, groups, masks, bias, dropout; and equal bits
-// for every order of threads.
+// double-precision reference: odd lengths, head sizes, groups, masks, other keys, bias, dropout;
+// and equal bits for every order of threads.
 #include "reference/attention.h"
 
 #include <cuda_emulation.h>
@@ -92,8 +92,23 @@ Values random_values(std::size_t n, std::uint64_t seed, double scale = 1) {
 
 struct Case {
   std::int64_t batch, heads, kv_heads, time, depth;
-  bool causal = true, lengths = false, bias = false, dropout = false;
+  bool causal = true, documents = false, bias = false, dropout = false;
+  std::int64_t keys = 0, window = 0;  // keys: of another sequence; 0: the queries' own
+
+  [[nodiscard]] std::int64_t key_len() const { return keys == 0 ? time : keys; }
 };
+
+/// Returns the documents of a sequence: in sequence 1 all padding, in 2 one document, else
+/// documents of a third of the positions and a bit, with padding at the end.
+std::vector<std::int32_t> documents_of(std::int64_t sequence, std::int64_t count) {
+  std::vector<std::int32_t> numbers;
+  for (std::int64_t t = 0; t < count; ++t) {
+    const auto third = static_cast<std::int32_t>(3 * t / (count + 2));
+    const bool padding = t > 4 && t + 3 > count;
+    numbers.push_back(sequence == 1 ? -1 : sequence == 2 ? 0 : padding ? -1 : third);
+  }
+  return numbers;
+}
 
 /// Same as conformance's table, for one type.
 double tolerance(DType act) {
@@ -119,20 +134,23 @@ class Subject {
   Subject(const Case& c, DType act)
       : c_(c),
         act_(act),
-        shape_{u(c.batch), u(c.heads), u(c.time), u(c.depth), u(c.kv_heads)},
-        rows_(act, random_values(u(c.batch * c.time) * shape_.row(), 1, 2)),
+        shape_{u(c.batch), u(c.heads), u(c.time), u(c.depth), u(c.kv_heads), u(c.keys)},
+        rows_(act, random_values(shape_.elements(), 1, 2)),
         dout_(act, random_values(u(c.batch * c.time * c.heads * c.depth), 2)),
         out_(act, u(c.batch * c.time * c.heads * c.depth)),
         lse_(DType::f32, u(c.batch * c.heads * c.time)),
-        dqkv_(act, u(c.batch * c.time) * shape_.row()),
-        bias_(DType::f32, random_values(u(c.heads * (2 * c.time - 1)), 3)),
-        dbias_(DType::f32, u(c.heads * (2 * c.time - 1))) {
-    for (std::int64_t b = 0; b < c.batch; ++b) {  // one sequence without keys, one complete
-      lengths_.push_back(static_cast<std::int32_t>(b == 1 ? 0 : b == 2 ? c.time : c.time / 2 + 1));
+        dqkv_(act, shape_.elements()),
+        bias_(DType::f32, random_values(u(c.heads) * shape_.distances(), 3)),
+        dbias_(DType::f32, u(c.heads) * shape_.distances()) {
+    std::vector<std::int32_t> queries, keys;
+    for (std::int64_t b = 0; b < c.batch; ++b) {
+      for (const std::int32_t number : documents_of(b, c.time)) queries.push_back(number);
+      for (const std::int32_t number : documents_of(b, c.keys)) keys.push_back(number);
       samples_.push_back(0x500000003 + 7 * b);
     }
     mask_.causal = c.causal;
-    if (c.lengths) mask_.lengths = lengths_;
+    mask_.window = c.window;
+    if (c.documents) mask_.ranges = reference::key_ranges(queries, keys, u(c.batch));
     if (c.bias) mask_.bias = bias_.values();
     if (c.dropout) factors_ = reference::attention_factors(kNumbers, shape_, samples_);
     context_.facts.compute_major = 9;
@@ -143,6 +161,7 @@ class Subject {
                                                        .heads = c.heads,
                                                        .kv_heads = c.kv_heads,
                                                        .head_size = c.depth,
+                                                       .key_len = c.keys,
                                                        .act = act});
     workspace_ = std::make_unique<Memory>(DType::u8, bytes);
     context_.workspace = static_cast<std::byte*>(workspace_->tensor({}).data);
@@ -150,24 +169,36 @@ class Subject {
   }
 
   void run() {
+    const std::int64_t rows = c_.batch * c_.time, width = c_.heads * c_.depth;
+    const std::int64_t of_keys = 2 * c_.kv_heads * c_.depth;
     Attention forward{.qkv = rows_.tensor(heads_shape()),
-                      .out = out_.tensor({c_.batch * c_.time, c_.heads * c_.depth}),
+                      .out = out_.tensor({rows, width}),
                       .lse = lse_.tensor({c_.batch, c_.heads, c_.time}),
                       .kv_heads = c_.kv_heads,
-                      .causal = c_.causal};
+                      .causal = c_.causal,
+                      .window = c_.window};
     AttentionBackward backward{.qkv = forward.qkv,
                                .out = forward.out,
                                .lse = forward.lse,
                                .dout = dout_.tensor(forward.out.shape),
-                               .dqkv = dqkv_.tensor(heads_shape()),
+                               .dqkv = dqkv_.tensor({rows, width + (c_.keys == 0 ? of_keys : 0)}),
                                .kv_heads = c_.kv_heads,
-                               .causal = c_.causal};
-    if (c_.lengths) {
-      forward.lengths = backward.lengths = {lengths_.data(), DType::i32, {c_.batch}};
+                               .causal = c_.causal,
+                               .window = c_.window};
+    if (c_.keys != 0) {
+      const auto at_keys = [&](Memory& memory) {
+        return static_cast<char*>(memory.tensor({}).data) + rows * width * size_of(act_);
+      };
+      forward.kv =
+          backward.kv = {at_keys(rows_), act_, {1, c_.batch, 2 * c_.kv_heads, c_.keys, c_.depth}};
+      backward.dkv = {at_keys(dqkv_), act_, {c_.batch * c_.keys, of_keys}};
+    }
+    if (c_.documents) {
+      forward.ranges = backward.ranges = {mask_.ranges.data(), DType::i32, {c_.batch, c_.time, 2}};
     }
     if (c_.bias) {
-      forward.bias = backward.bias = bias_.tensor({c_.heads, 2 * c_.time - 1});
-      backward.dbias = dbias_.tensor({c_.heads, 2 * c_.time - 1});
+      forward.bias = backward.bias = bias_.tensor({c_.heads, c_.time + c_.key_len() - 1});
+      backward.dbias = dbias_.tensor({c_.heads, c_.time + c_.key_len() - 1});
     }
     if (c_.dropout) {
       forward.dropout = {.samples = {samples_.data(), DType::i64, {c_.batch}},
@@ -209,6 +240,7 @@ class Subject {
       .seed = 0x123456789ABCDEF0U, .key = 0xFEDCBA9876543210U, .step = 0x300000007U, .rate = 0.25};
   static std::size_t u(std::int64_t x) { return static_cast<std::size_t>(x); }
   [[nodiscard]] Shape heads_shape() const {
+    if (c_.keys != 0) return {1, c_.batch, c_.heads, c_.time, c_.depth};
     if (c_.heads == c_.kv_heads) return {3, c_.batch, c_.heads, c_.time, c_.depth};
     return {1, c_.batch, c_.heads + 2 * c_.kv_heads, c_.time, c_.depth};
   }
@@ -217,7 +249,6 @@ class Subject {
   DType act_;
   reference::AttentionShape shape_;
   Memory rows_, dout_, out_, lse_, dqkv_, bias_, dbias_;
-  std::vector<std::int32_t> lengths_;
   std::vector<std::int64_t> samples_;
   reference::AttentionMask mask_;
   Values factors_;
@@ -256,7 +287,29 @@ TEST_CASE("attention on CUDA: head sizes, also not multiples of 16 bytes") {
   }
 }
 
-TEST_CASE("attention on CUDA: groups, lengths, bias and dropout, alone and together") {
+TEST_CASE("attention on CUDA: windows smaller and larger than a tile, alone and in documents") {
+  for (const DType act : kTypes) {
+    for (const std::int64_t window : {1, 20, 90, 200}) {
+      check_case(
+          {.batch = 1, .heads = 2, .kv_heads = 1, .time = 150, .depth = 16, .window = window}, act);
+    }
+    check_case({1, 2, 2, 130, 16, false, false, true, false, 0, 30}, act);
+    check_case({3, 2, 1, 150, 16, true, true, false, true, 0, 33}, act);
+  }
+}
+
+TEST_CASE("attention on CUDA: keys of another sequence, more and fewer than queries") {
+  for (const DType act : kTypes) {
+    check_case({1, 2, 2, 67, 16, false, false, false, false, 131}, act);
+    check_case({2, 4, 2, 131, 16, false, false, true, true, 33}, act);
+    check_case({1, 2, 1, 129, 5, true, false, true, false, 65}, act);
+    check_case({3, 4, 2, 70, 16, false, true, true, true, 150}, act);
+    check_case({2, 4, 1, 1, 64, false, true, true, false, 140}, act);
+    check_case({1, 2, 2, 71, 136, true, false, false, false, 100, 9}, act);
+  }
+}
+
+TEST_CASE("attention on CUDA: groups, documents, bias and dropout, alone and together") {
   for (const DType act : kTypes) {
     check_case({3, 4, 2, 70, 24, false, true}, act);
     check_case({2, 4, 1, 70, 16, true, false, true}, act);
@@ -272,7 +325,7 @@ TEST_CASE("attention on CUDA: the same bits for any order of threads, blocks and
       emulation::Knobs knobs = emulation::knobs();
       knobs.seed = seed;
       emulation::set_knobs(knobs);
-      Subject subject({2, 4, 2, 67, 16, true, true, true, true}, act);
+      Subject subject({3, 4, 2, 67, 16, true, true, true, true, 100, 50}, act);
       subject.run();
       if (first.empty()) first = subject.bits();
       CHECK((subject.bits() == first));

@@ -279,21 +279,26 @@ TEST_CASE("rotary embedding of rows: both directions, in place and not") {
 
 TEST_CASE("relative bias and its table's gradient: both directions, few and many buckets") {
   struct Table {
-    std::int64_t buckets, heads, time, max_distance;
+    std::int64_t buckets, heads, time, max_distance, keys = 0;  // keys = 0: as many as queries
+    std::int32_t first = 0;
   };
   for (const Table& t : {Table{32, 3, 200, 128}, Table{8, 2, 5, 16}, Table{33, 1, 300, 60},
-                         Table{16, 4, 130, 1000}, Table{2, 1, 3, 4}}) {
+                         Table{16, 4, 130, 1000}, Table{2, 1, 3, 4}, Table{32, 2, 70, 128, 200},
+                         Table{32, 2, 90, 40, 11}, Table{32, 2, 1, 128, 150, 120}}) {
     CAPTURE(t.buckets);
     for (const bool bidirectional : {true, false}) {
       if (bidirectional && t.buckets < 4) continue;
       Buffer table = random_buffer(DType::bf16, {t.buckets, t.heads}, 1);
-      const Shape shape{t.heads, 2 * t.time - 1};
+      const Shape shape{t.heads, t.time + (t.keys == 0 ? t.time : t.keys) - 1};
+      const std::int64_t queries = t.keys == 0 ? 0 : t.time;
       Buffer dout = random_buffer(DType::f32, shape, 2);
       compare(
           {}, DType::bf16, [&] { return buffers(Buffer(DType::f32, shape)); },
           [&](std::vector<Buffer>& r) {
             return RelativeBias{.table = table.view(),
+                                .first = {&t.first, DType::i32, {1}},
                                 .out = r[0].tensor(),
+                                .queries = queries,
                                 .max_distance = t.max_distance,
                                 .bidirectional = bidirectional};
           });
@@ -305,6 +310,7 @@ TEST_CASE("relative bias and its table's gradient: both directions, few and many
           [&](std::vector<Buffer>& r) {
             return RelativeBiasBackward{.dout = dout.view(),
                                         .dtable = r[0].tensor(),
+                                        .queries = queries,
                                         .max_distance = t.max_distance,
                                         .bidirectional = bidirectional,
                                         .accumulate = bidirectional};

@@ -47,7 +47,8 @@ void require_cudnn() {
 
 struct Case {
   std::int64_t batch, heads, kv_heads, seq_len, head_size;
-  bool causal = true, lengths = false;
+  bool causal = true;
+  std::int64_t window = 0, keys = 0;  // keys: of another tensor; 0: the queries' own
   DType act = DType::bf16;
 };
 
@@ -57,16 +58,25 @@ AttentionProblem problem_of(const Case& c) {
           .heads = c.heads,
           .kv_heads = c.kv_heads,
           .seq_len = c.seq_len,
+          .key_len = c.keys == 0 ? c.seq_len : c.keys,
           .head_size = c.head_size,
+          .window = c.window,
           .scale = 0.125F,
-          .causal = c.causal,
-          .lengths = c.lengths};
+          .cross = c.keys != 0,
+          .causal = c.causal};
 }
 
-/// GPT-2 and Llama at their sizes, and edge cases of the choice.
-const std::vector<Case> kCases{{8, 12, 12, 1024, 64},  {1, 32, 8, 8192, 128},
-                               {1, 32, 8, 32768, 128}, {2, 8, 2, 130, 72},
-                               {2, 4, 4, 2, 8},        {3, 4, 1, 65, 128, false, true, DType::f16}};
+/// GPT-2, Llama and Mistral's window at their sizes, T5's cross-attention, and edge cases of the
+/// choice.
+const std::vector<Case> kCases{{8, 12, 12, 1024, 64},
+                               {1, 32, 8, 8192, 128},
+                               {1, 32, 8, 32768, 128},
+                               {2, 8, 2, 130, 72},
+                               {2, 4, 4, 2, 8},
+                               {3, 4, 1, 65, 128, true, 0, 0, DType::f16},
+                               {1, 32, 8, 8192, 128, true, 4096},
+                               {16, 8, 8, 150, 64, false, 0, 512},
+                               {2, 8, 2, 333, 72, true, 40}};
 
 void check_plans(int compute_capability) {
   require_cudnn();
@@ -87,7 +97,7 @@ void check_plans(int compute_capability) {
       CHECK(bytes >= 0);
       CHECK(bytes <= sdpa_workspace_bytes(p, support));
       CHECK_FALSE(sdpa->name(pass, p).empty());
-      const std::int64_t probabilities = 2 * p.batch * p.heads * p.seq_len * p.seq_len;
+      const std::int64_t probabilities = 2 * p.batch * p.heads * p.seq_len * p.key_len;
       if (pass == SdpaPass::backward && probabilities <= kMostSdpaWorkspaceBytes)
         CHECK(bytes >= probabilities);  // their gradients: it is deterministic
     }

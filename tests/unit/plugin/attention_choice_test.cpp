@@ -18,6 +18,7 @@ AttentionProblem some_problem() {
           .heads = 12,
           .kv_heads = 12,
           .seq_len = 1024,
+          .key_len = 1024,
           .head_size = 64,
           .scale = 0.125F};
 }
@@ -38,24 +39,36 @@ TEST_CASE("attention: cuDNN where it can, and never for what it cannot or may no
     return by_cudnn(p);
   };
   const std::vector<Change> taken{
-      [](auto& p) { p.act = DType::f16; }, [](auto& p) { p.causal = false; },
-      [](auto& p) { p.lengths = true; },   [](auto& p) { p.kv_heads = 3; },
-      [](auto& p) { p.head_size = 128; },  [](auto& p) { p.head_size = 8; },
-      [](auto& p) { p.seq_len = 130; },    [](auto& p) { p.seq_len = 2; }};
+      [](auto& p) { p.act = DType::f16; },
+      [](auto& p) { p.causal = false; },
+      [](auto& p) { p.kv_heads = 3; },
+      [](auto& p) { p.head_size = 128; },
+      [](auto& p) { p.head_size = 8; },
+      [](auto& p) { p.seq_len = p.key_len = 130; },
+      [](auto& p) { p.seq_len = p.key_len = 2; },
+      [](auto& p) { p.window = 100; },
+      [](auto& p) { p.cross = true, p.causal = false, p.seq_len = 150; },
+      [](auto& p) { p.cross = true, p.key_len = 1088; }};
   for (const Change& change : taken) CHECK(with(change));
-  const std::vector<Change> refused{[](auto& p) { p.act = DType::f32; },
-                                    [](auto& p) { p.bias = true; },
-                                    [](auto& p) { p.dropout = true; },
-                                    [](auto& p) { p.head_size = 136; },
-                                    [](auto& p) { p.head_size = 12; },
-                                    [](auto& p) { p.seq_len = 1; },
-                                    [](auto& p) { p.causal = false, p.seq_len = 1088; }};
+  const std::vector<Change> refused{
+      [](auto& p) { p.act = DType::f32; },
+      [](auto& p) { p.bias = true; },
+      [](auto& p) { p.dropout = true; },
+      [](auto& p) { p.ranges = true; },
+      [](auto& p) { p.window = 100, p.causal = false; },
+      [](auto& p) { p.window = 100, p.key_len = 512; },
+      [](auto& p) { p.key_len = 1; },
+      [](auto& p) { p.key_len = 1000; },
+      [](auto& p) { p.head_size = 136; },
+      [](auto& p) { p.head_size = 12; },
+      [](auto& p) { p.seq_len = p.key_len = 1; },
+      [](auto& p) { p.causal = false, p.seq_len = p.key_len = 1088; }};
   for (const Change& change : refused) CHECK_FALSE(with(change));
 }
 
 TEST_CASE("attention: long sequences take the backward pass of linear scratch where there is one") {
   AttentionProblem p = some_problem();
-  p.seq_len = 1 << 17;
+  p.seq_len = p.key_len = 1 << 17;
   SdpaSupport support = kHopper;
   CHECK(by_cudnn(p, support));
   CHECK(sdpa_workspace_bytes(p, support) < std::int64_t{2} << 30);
@@ -63,7 +76,7 @@ TEST_CASE("attention: long sequences take the backward pass of linear scratch wh
   CHECK_FALSE(by_cudnn(p, support));
   support = {.cudnn_version = 92500, .missing = {}, .compute_major = 8};
   CHECK_FALSE(by_cudnn(p, support));
-  p.seq_len = 1024;
+  p.seq_len = p.key_len = 1024;
   CHECK(sdpa_workspace_bytes(p, support) == sdpa_workspace_bytes(p, kHopper));
 }
 
@@ -84,7 +97,7 @@ TEST_CASE("attention: slower kernels are a warning with the reason, unless that 
 TEST_CASE("attention: too old a cuDNN, another device, none at all") {
   const AttentionProblem even = some_problem();
   AttentionProblem odd = even;
-  odd.seq_len = 1000;
+  odd.seq_len = odd.key_len = 1000;
   const auto support = [](int version, int major) {
     return SdpaSupport{.cudnn_version = version, .missing = {}, .compute_major = major};
   };
@@ -100,11 +113,6 @@ TEST_CASE("attention: too old a cuDNN, another device, none at all") {
   grouped.kv_heads = 3;
   CHECK(by_cudnn(grouped, support(91900, 8)));
   CHECK_FALSE(by_cudnn(grouped, support(91900, 10)));
-  AttentionProblem padded = odd;
-  padded.lengths = true;
-  padded.causal = false;
-  CHECK(by_cudnn(padded, support(92500, 9)));
-  CHECK_FALSE(by_cudnn(padded, support(92499, 9)));
   const SdpaSupport none{.cudnn_version = 0, .missing = "cuDNN was not found", .compute_major = 9};
   const AttentionChoice choice = choose_attention(even, none, AttentionWish::automatic);
   CHECK(choice == AttentionChoice{.cudnn = false, .reason = "cuDNN was not found"});
@@ -129,9 +137,10 @@ TEST_CASE("attention: every part of a problem makes another graph") {
       [](auto& p) { p.act = DType::f16; }, [](auto& p) { p.batch = 5; },
       [](auto& p) { p.heads = 24; },       [](auto& p) { p.kv_heads = 6; },
       [](auto& p) { p.seq_len = 1025; },   [](auto& p) { p.head_size = 72; },
+      [](auto& p) { p.key_len = 1025; },   [](auto& p) { p.window = 7; },
       [](auto& p) { p.scale = 1; },        [](auto& p) { p.causal = false; },
-      [](auto& p) { p.lengths = true; },   [](auto& p) { p.bias = true; },
-      [](auto& p) { p.dropout = true; }};
+      [](auto& p) { p.ranges = true; },    [](auto& p) { p.bias = true; },
+      [](auto& p) { p.dropout = true; },   [](auto& p) { p.cross = true; }};
   for (const Change& change : changes) {
     AttentionProblem p = some_problem();
     CHECK(p == some_problem());
@@ -149,23 +158,38 @@ TEST_CASE("attention: problems are read off the ops") {
                        .lse = tensor(DType::f32, {4, 12, 1024})};
   CHECK(problem_of(gpt2) == some_problem());
   const AttentionBackward llama{.qkv = tensor(DType::f16, {1, 2, 32 + 2 * 8, 64, 128}),
-                                .lengths = tensor(DType::i32, {2}),
+                                .ranges = tensor(DType::i32, {2, 64, 2}),
                                 .out = tensor(DType::f16, {2 * 64, 4096}),
                                 .lse = tensor(DType::f32, {2, 32, 64}),
                                 .dout = tensor(DType::f16, {2 * 64, 4096}),
                                 .dqkv = tensor(DType::f16, {2 * 64, 48 * 128}),
                                 .kv_heads = 8,
-                                .causal = false,
+                                .window = 20,
                                 .scale = 0.5F};
-  CHECK(problem_of(llama) == AttentionProblem{.act = DType::f16,
-                                              .batch = 2,
-                                              .heads = 32,
-                                              .kv_heads = 8,
-                                              .seq_len = 64,
-                                              .head_size = 128,
-                                              .scale = 0.5F,
-                                              .causal = false,
-                                              .lengths = true});
+  const AttentionProblem want{.act = DType::f16,
+                              .batch = 2,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .seq_len = 64,
+                              .key_len = 64,
+                              .head_size = 128,
+                              .window = 20,
+                              .scale = 0.5F,
+                              .ranges = true};
+  CHECK(problem_of(llama) == want);
+  const Attention cross{.qkv = tensor(DType::f16, {1, 2, 32, 64, 128}),
+                        .kv = tensor(DType::f16, {1, 2, 2 * 8, 100, 128}),
+                        .out = tensor(DType::f16, {2 * 64, 4096}),
+                        .lse = tensor(DType::f32, {2, 32, 64}),
+                        .kv_heads = 8,
+                        .causal = false,
+                        .scale = 0.5F};
+  AttentionProblem other = want;
+  other.key_len = 100;
+  other.window = 0;
+  other.cross = true;
+  other.causal = other.ranges = false;
+  CHECK(problem_of(cross) == other);
 }
 
 }  // namespace ds::cuda

@@ -14,7 +14,7 @@ inline DropoutAttrs dropout_of(const Op& op) {
   if (const auto* plain = std::get_if<ops::Dropout>(&op.attrs)) return plain->dropout;
   if (const auto* forward = std::get_if<ops::Attention>(&op.attrs)) return forward->dropout;
   if (const auto* backward = std::get_if<ops::AttentionBackward>(&op.attrs))
-    return backward->dropout;
+    return backward->forward.dropout;
   return {};
 }
 

@@ -154,10 +154,10 @@ struct Packer {
   static DS_LANES_INLINE void softmax_gradient(const cpu::AttentionTile& tile,
                                                const cpu::SoftmaxGradient& a, int64_t r, int64_t c,
                                                U32 words, F32& p, F32& ds) {
-    const int64_t seen = seen_columns(tile, r);
+    const SeenColumns seen = seen_columns(tile, r);
     const int n = lanes_at(tile.columns, c);
     F32 all = exp(logits_at(tile, r, c, broadcast(0.0F) - broadcast(a.lse[r])));
-    if (seen < c + 16) all = Rows<To>::select_first(all, broadcast(0.0F), lanes_at(seen, c));
+    if (!seen.all(c)) all = Softmax<To>::hide(all, broadcast(0.0F), seen, c);
     F32 dp = load(a.dp + r * cpu::kPanel + c);
     p = all;
     if (tile.dropout != nullptr) {

@@ -5,10 +5,15 @@
 
 namespace ds::DS_LANES {
 
-/// Returns how many columns of a tile row r sees, at most `columns`.
-DS_LANES_INLINE int64_t seen_columns(const cpu::AttentionTile& a, int64_t r) {
-  const int64_t seen = r + a.diagonal + 1 < a.keys ? r + a.diagonal + 1 : a.keys;
-  return seen < 0 ? 0 : seen;
+/// Columns [first, last) of a tile that a row sees.
+struct SeenColumns {
+  int64_t first, last;
+  /// Returns whether the row sees all of the sixteen columns from c on.
+  [[nodiscard]] DS_LANES_INLINE bool all(int64_t c) const { return first <= c && last >= c + 16; }
+};
+DS_LANES_INLINE SeenColumns seen_columns(const cpu::AttentionTile& a, int64_t r) {
+  const int64_t first = a.seen[r].first - a.key, last = a.seen[r].last - a.key;
+  return {first < 0 ? 0 : first, last < 0 ? 0 : last};
 }
 DS_LANES_INLINE int lanes_at(int64_t columns, int64_t c) {
   return static_cast<int>(columns <= c ? 0 : columns - c < 16 ? columns - c : 16);
@@ -25,6 +30,12 @@ DS_LANES_INLINE void dropout_words(const cpu::AttentionTile& a, int64_t r, U32 (
 
 template <class To>
 struct Softmax {
+  /// Replaces the lanes of columns [c, c + 16) that a row does not see.
+  static DS_LANES_INLINE F32 hide(F32 x, F32 hidden, const SeenColumns& seen, int64_t c) {
+    x = Rows<To>::select_first(x, hidden, lanes_at(seen.last, c));
+    return seen.first <= c ? x : Rows<To>::select_first(hidden, x, lanes_at(seen.first, c));
+  }
+
   static void rows(const cpu::AttentionTile& a, void* p, const cpu::RunningSoftmax& state) {
     for (int64_t r = 0; r < a.rows; ++r) {
       row(a, r, static_cast<To*>(p) + r * a.stride, state.top + r, state.total + r,
@@ -34,13 +45,11 @@ struct Softmax {
 
   static DS_LANES_INLINE void row(const cpu::AttentionTile& a, int64_t r, To* p, float* top,
                                   float* total, float* rescale) {
-    const int64_t seen = seen_columns(a, r);
+    const SeenColumns seen = seen_columns(a, r);
     F32 x[4], highest = broadcast(*top);
     for (int64_t i = 0; i < 4; ++i) {
       x[i] = logits_at(a, r, 16 * i, broadcast(0.0F));
-      if (seen < 16 * i + 16) {
-        x[i] = Rows<To>::select_first(x[i], broadcast(cpu::kLowestLogit), lanes_at(seen, 16 * i));
-      }
+      if (!seen.all(16 * i)) x[i] = hide(x[i], broadcast(cpu::kLowestLogit), seen, 16 * i);
       highest = max(highest, x[i]);
     }
     const float now = largest(highest);
@@ -56,9 +65,7 @@ struct Softmax {
     F32 sums = broadcast(0.0F);
     for (int64_t i = 0; i < 4; ++i) {
       F32 e = exp(x[i] - broadcast(now));
-      if (seen < 16 * i + 16) {
-        e = Rows<To>::select_first(e, broadcast(0.0F), lanes_at(seen, 16 * i));
-      }
+      if (!seen.all(16 * i)) e = hide(e, broadcast(0.0F), seen, 16 * i);
       sums = sums + e;
       if (a.dropout != nullptr) e = drop(*a.dropout, words[i], e);
       const int n = lanes_at(a.columns, 16 * i);
