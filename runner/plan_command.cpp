@@ -7,6 +7,7 @@
 
 #include "engine/config/load.h"
 #include "engine/config/print.h"
+#include "engine/data/data_part.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/model_flops.h"
 #include "engine/plan/auto.h"
@@ -111,6 +112,19 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
     throw does_not_fit(request, most, build);
 }
 
+/// Returns the fields of sample files, which the programs of the job read. The plan may be made
+/// where the files are not; then it says what it assumes.
+DataFields fields_here(const DataConfig& data) {
+  if (data.format != "samples") return {};
+  try {
+    return open_data(data).fields;
+  } catch (const Error& error) {
+    fmt::print(stderr, "dsrunner: {}\n  the plan assumes samples with tokens alone\n",
+               error.what());
+    return {};
+  }
+}
+
 }  // namespace
 
 void run_plan(const PlanOptions& options) {
@@ -120,6 +134,7 @@ void run_plan(const PlanOptions& options) {
   TrainConfig given = load_train_config(load);
   if (options.print == "config") return write(to_toml(given));
   given.device.backend = choose_backend(given.device).backend;
+  given.data.fields = fields_here(given.data);
   const Backend host = make_host_backend(given.device, options.cluster);
   const WorkspaceBytes workspace = workspace_for(given.device);
   const BuildRank build = rank_builder(workspace);

@@ -27,7 +27,7 @@ const Key kRunKeys[] = {
      "Micro-batches per virtual rank in one validation.", DS_FIELD(train.validate_batches)},
 
     {"sample.prompt", K::text, false, 0, 0, "", "", "\"\"",
-     "Text that the sample at the end of training continues.", DS_FIELD(sample.prompt)},
+     "Text that the sample at the end of training continues; with data.tokenizer = \"none\", token numbers such as \"464 995\".", DS_FIELD(sample.prompt)},
     {"sample.tokens", K::integer, false, 0, 1 << 20, "", "", "0",
      "Tokens to generate at the end; 0 = no sample.", DS_FIELD(sample.tokens)},
     {"sample.temperature", K::number, false, 0, 100, "", "", "0.8",

@@ -1,4 +1,4 @@
-// Model sizes: GPT-2 (vocabulary 50257, padded to 50304), Llama, Mistral, Qwen 2.5, small
+// Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5, small
 // byte-level models.
 #include "engine/config/presets.h"
 
@@ -18,10 +18,10 @@ struct Preset {
 };
 
 constexpr Preset kPresets[] = {
-    {"gpt2-124m", "gpt2", 12, 768, 12, 50304},
-    {"gpt2-355m", "gpt2", 24, 1024, 16, 50304},
-    {"gpt2-774m", "gpt2", 36, 1280, 20, 50304},
-    {"gpt2-1558m", "gpt2", 48, 1600, 25, 50304},
+    {"gpt2-124m", "gpt2", 12, 768, 12, 50257},
+    {"gpt2-355m", "gpt2", 24, 1024, 16, 50257},
+    {"gpt2-774m", "gpt2", 36, 1280, 20, 50257},
+    {"gpt2-1558m", "gpt2", 48, 1600, 25, 50257},
     {"gpt-10m", "gpt2", 6, 384, 6, 0},
     {"gpt-tiny", "gpt2", 2, 64, 2, 0},
     {"llama-7b", "llama", 32, 4096, 32, 32000, 32, 11008, 1e4, false, 1e-6},

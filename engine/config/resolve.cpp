@@ -2,7 +2,10 @@
 #include "engine/config/resolve.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
+#include "engine/base/token_numbers.h"
 #include "engine/config/keys.h"
 #include "engine/config/llama_family.h"
 #include "engine/config/planted_fault.h"
@@ -104,17 +107,36 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
   }
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   resolve_architecture(model, given);
-  if (model.vocab == 0) model.vocab = kByteVocab;
-  if (model.vocab < kByteVocab) {
+}
+
+/// Chooses which rows of the embedding are tokens, and rounds the number of rows up.
+void resolve_vocab(ModelConfig& model, std::string_view tokenizer, const GivenKeys& given) {
+  const std::int64_t needed = tokenizer == "bytes" ? kByteVocab : 0;
+  if (model.vocab == 0) model.vocab = needed;
+  if (model.vocab == 0) {
+    throw given.error({}, "missing key model.vocab",
+                      "data.tokenizer = \"none\" does not say how many tokens there are");
+  }
+  if (model.vocab < needed) {
     throw given.error({"model.vocab"},
                       fmt::format("model.vocab = {} is less than the {} tokens of the tokenizer",
                                   model.vocab, kByteVocab),
                       "leave model.vocab out");
   }
+  if (model.tokens == 0) model.tokens = needed != 0 ? needed : model.vocab;
   model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
+  if (model.tokens > model.vocab || (needed != 0 && model.tokens != needed)) {
+    throw given.error(
+        {"model.tokens"},
+        needed != 0 ? fmt::format("model.tokens = {}, but data.tokenizer = \"{}\" has {} tokens",
+                                  model.tokens, tokenizer, needed)
+                    : fmt::format("model.tokens = {} is more than model.vocab = {}", model.tokens,
+                                  model.vocab),
+        "leave model.tokens out");
+  }
 }
 
-void resolve_data(const DataConfig& data, const GivenKeys& given) {
+void resolve_data(DataConfig& data, const GivenKeys& given) {
   if (data.train.empty()) {
     throw given.error({}, "missing key data.train",
                       "write train = [\"my_text/*.txt\"] under [data]");
@@ -122,6 +144,30 @@ void resolve_data(const DataConfig& data, const GivenKeys& given) {
   if (data.seq_len == 0) {
     throw given.error({}, "missing key data.seq_len", "write seq_len = 256 under [data]");
   }
+  if (data.format == "samples" && !given.places.contains("data.tokenizer")) data.tokenizer = "none";
+  if (data.format == "text" && data.tokenizer == "none") {
+    throw given.error({"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
+                      "leave it out, or set data.format = \"samples\" for token numbers");
+  }
+}
+
+void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
+  const SampleConfig& sample = config.sample;
+  if (sample.top_k > config.model.vocab) {
+    throw given.error({"sample.top_k"},
+                      fmt::format("sample.top_k = {} is more than model.vocab = {}", sample.top_k,
+                                  config.model.vocab),
+                      "top_k = 0 samples among all tokens");
+  }
+  if (sample.tokens == 0 || config.data.tokenizer != "none") return;
+  const std::optional<std::vector<std::int32_t>> prompt = token_numbers(sample.prompt);
+  const auto fits = [&](std::int32_t token) { return token >= 0 && token < config.model.tokens; };
+  if (prompt && !prompt->empty() && std::ranges::all_of(*prompt, fits)) return;
+  throw given.error(
+      {"sample.prompt", "sample.tokens"},
+      fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
+                  config.model.tokens - 1),
+      "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
 }
 
 Error batch_mismatch(const BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
@@ -224,6 +270,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_data(config.data, given);
+  resolve_vocab(config.model, config.data.tokenizer, given);
   resolve_virtual_ranks(config.determinism, given, world_size);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
   resolve_optim(config, given);
@@ -235,12 +282,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
                                   config.debug.non_finite),
                       "write for example \"3,7\" or \"5:block1.mlp.fc\"");
   }
-  if (config.sample.top_k > config.model.vocab) {
-    throw given.error({"sample.top_k"},
-                      fmt::format("sample.top_k = {} is more than model.vocab = {}",
-                                  config.sample.top_k, config.model.vocab),
-                      "top_k = 0 samples among all tokens");
-  }
+  resolve_sample(config, given);
 }
 
 }  // namespace ds

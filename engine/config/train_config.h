@@ -27,6 +27,7 @@ struct ModelConfig {
   std::int64_t head_size = 0;  // 0: hidden / heads
   std::int64_t ffn = 0;        // resolved: by the architecture unless given
   std::int64_t vocab = 0;      // rows of the embedding; resolved: a multiple of 64
+  std::int64_t tokens = 0;     // rows that are tokens; resolved: by tokenizer, or vocab unrounded
   std::string init = "random";
   double dropout = 0.0;
   double rope_theta = 10000;  // Llama's family, as the next five
@@ -42,13 +43,21 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
+/// What the samples have beside tokens and targets. Not a key: open_data() finds it in the files.
+struct DataFields {
+  bool documents = false, positions = false, token_types = false, encoder_documents = false;
+  std::int64_t encoder_len = 0;  // tokens of a sequence of the encoder; 0: there is none
+  friend bool operator==(const DataFields&, const DataFields&) = default;
+};
+
 struct DataConfig {
   std::vector<std::string> train;       // globs, absolute once resolved
   std::vector<std::string> validation;  // globs; empty: held-out tails of the training files
   double validation_fraction = 0.05;  // of each training file; 0 = no validation; unused with globs
   std::string format = "text";
-  std::string tokenizer = "bytes";
+  std::string tokenizer = "bytes";  // resolved: "none" for samples unless given
   std::int64_t seq_len = 0;
+  DataFields fields{};
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 

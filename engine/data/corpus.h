@@ -1,5 +1,4 @@
-// Corpus and DataSet: text files as one long sequence of bytes, split into training and held-out
-// parts.
+// Corpus: pieces of files as one long sequence of bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/config/train_config.h"
 #include "engine/data/mapped_file.h"
 
 namespace ds {
@@ -41,16 +39,5 @@ class Corpus {
   std::vector<Piece> pieces_;
   std::int64_t size_ = 0;
 };
-
-struct DataSet {
-  Corpus train;
-  Corpus validation;  // empty: no validation
-};
-
-/// Finds, maps and splits the files of [data].
-/// Order: files by path, in byte order; held-out bytes are the tail of each file.
-/// Errors: Error{config}: a pattern matches no file, a file is unreadable, empty or in both parts,
-/// a part is shorter than one sequence and its target.
-DataSet open_data(const DataConfig& config);
 
 }  // namespace ds

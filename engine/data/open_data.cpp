@@ -1,4 +1,4 @@
-// open_data(): finds and checks the files of [data] and splits them into two corpora.
+// open_data(): finds and checks the files of [data] and splits them into two parts.
 #include <glob.h>
 #include <sys/stat.h>
 
@@ -6,7 +6,8 @@
 #include <set>
 
 #include "engine/base/error.h"
-#include "engine/data/corpus.h"
+#include "engine/data/sample_part.h"
+#include "engine/data/text_part.h"
 
 namespace ds {
 namespace {
@@ -62,36 +63,92 @@ void check_length(std::string_view key, const Corpus& corpus, std::int64_t seq_l
               "give more text or lower data.seq_len");
 }
 
+/// The files of [data], and what part of each training file is held out.
+struct Files {
+  std::set<std::string> train, validation;
+  double held_out = 0;
+
+  /// Returns where the held-out tail of a training file of `size` bytes or rows begins.
+  [[nodiscard]] std::int64_t cut(std::int64_t size) const {
+    return size - static_cast<std::int64_t>(static_cast<double>(size) * held_out);
+  }
+  [[nodiscard]] bool validates() const { return held_out > 0 || !validation.empty(); }
+};
+
+Files find_files(const DataConfig& config) {
+  Files files;
+  files.train = list_files("data.train", config.train);
+  if (config.validation.empty()) {
+    files.held_out = config.validation_fraction;
+    return files;
+  }
+  files.validation = list_files("data.validation", config.validation);
+  for (const std::string& path : files.validation) {
+    if (!files.train.contains(path)) continue;
+    throw Error(ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
+                "name other files there, or set data.validation to a fraction to hold out the end "
+                "of each file");
+  }
+  return files;
+}
+
+DataSet open_text(const DataConfig& config, const Files& files) {
+  Corpus train, validation;
+  for (const std::string& path : files.train) {
+    auto file = std::make_shared<const MappedFile>(path);
+    const auto size = static_cast<std::int64_t>(file->bytes().size());
+    train.add(file, 0, files.cut(size));
+    validation.add(file, files.cut(size), size);
+  }
+  for (const std::string& path : files.validation) {
+    auto file = std::make_shared<const MappedFile>(path);
+    const auto size = static_cast<std::int64_t>(file->bytes().size());
+    validation.add(std::move(file), 0, size);
+  }
+  check_length("data.train", train, config.seq_len);
+  if (files.validates()) check_length("data.validation", validation, config.seq_len);
+  return {.train = std::make_unique<TextPart>(std::move(train), config.seq_len),
+          .validation = std::make_unique<TextPart>(std::move(validation), config.seq_len)};
+}
+
+DataFields fields_of(const SampleFile& file) {
+  return {.documents = file.has(Field::documents),
+          .positions = file.has(Field::positions),
+          .token_types = file.has(Field::token_types),
+          .encoder_documents = file.has(Field::encoder_documents),
+          .encoder_len = file.encoder_len()};
+}
+
+DataSet open_samples(const DataConfig& config, const Files& files) {
+  auto train = std::make_unique<SamplePart>(), validation = std::make_unique<SamplePart>();
+  for (const std::string& path : files.train) {
+    const auto file = std::make_shared<const SampleFile>(path, config.seq_len);
+    const std::int64_t cut = files.cut(file->rows());
+    train->add(file, 0, cut);
+    validation->add(file, cut, file->rows());
+  }
+  for (const std::string& path : files.validation) {
+    const auto file = std::make_shared<const SampleFile>(path, config.seq_len);
+    validation->add(file, 0, file->rows());
+  }
+  if (train->size() == 0)
+    throw Error(ErrorKind::config, "data.train: every sample is held out",
+                "lower data.validation, or name files there");
+  if (files.validates() && validation->size() == 0)
+    throw Error(ErrorKind::config,
+                fmt::format("data.validation: {} of {} samples is none", config.validation_fraction,
+                            train->size()),
+                "raise data.validation, or set it to 0");
+  if (validation->size() > 0) require_alike(*train->first_file(), *validation->first_file());
+  const DataFields fields = fields_of(*train->first_file());
+  return {.train = std::move(train), .validation = std::move(validation), .fields = fields};
+}
+
 }  // namespace
 
 DataSet open_data(const DataConfig& config) {
-  DataSet set;
-  const std::set<std::string> train = list_files("data.train", config.train);
-  const bool separate = !config.validation.empty();
-  const double held_out = separate ? 0.0 : config.validation_fraction;
-  for (const std::string& path : train) {
-    auto file = std::make_shared<const MappedFile>(path);
-    const auto size = static_cast<std::int64_t>(file->bytes().size());
-    const std::int64_t cut = size - static_cast<std::int64_t>(static_cast<double>(size) * held_out);
-    set.train.add(file, 0, cut);
-    set.validation.add(file, cut, size);
-  }
-  if (separate) {
-    for (const std::string& path : list_files("data.validation", config.validation)) {
-      if (train.contains(path)) {
-        throw Error(ErrorKind::config,
-                    fmt::format("data.validation: {} is also in data.train", path),
-                    "name other text there, or set data.validation to a fraction to hold out the "
-                    "end of each file");
-      }
-      auto file = std::make_shared<const MappedFile>(path);
-      const auto size = static_cast<std::int64_t>(file->bytes().size());
-      set.validation.add(std::move(file), 0, size);
-    }
-  }
-  check_length("data.train", set.train, config.seq_len);
-  if (separate || held_out > 0) check_length("data.validation", set.validation, config.seq_len);
-  return set;
+  const Files files = find_files(config);
+  return config.format == "samples" ? open_samples(config, files) : open_text(config, files);
 }
 
 }  // namespace ds

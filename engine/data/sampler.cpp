@@ -52,6 +52,14 @@ Sampler::Sampler(std::int64_t bytes, std::int64_t seq_len, std::uint64_t seed)
   phases_ = std::min(seq_len, bytes - windows_ * seq_len);
 }
 
+Sampler Sampler::of_rows(std::int64_t rows, std::uint64_t seed) {
+  DS_ASSERT(rows >= 1);
+  Sampler sampler;
+  sampler.windows_ = rows;
+  sampler.seed_ = seed;
+  return sampler;
+}
+
 std::int64_t Sampler::offset(std::int64_t sample) const {
   DS_ASSERT(sample >= 0);
   const auto epoch = static_cast<std::uint64_t>(sample / windows_);

@@ -24,6 +24,8 @@ class Permutation {
 class Sampler {
  public:
   Sampler(std::int64_t bytes, std::int64_t seq_len, std::uint64_t seed);
+  /// Orders `rows` samples that are given as they are; an offset is a row's number.
+  static Sampler of_rows(std::int64_t rows, std::uint64_t seed);
   /// Number of windows in an epoch.
   [[nodiscard]] std::int64_t windows() const { return windows_; }
   /// Returns where sample number `sample` (from 0, without end) begins; offset + seq_len + 1 <=
@@ -31,8 +33,9 @@ class Sampler {
   [[nodiscard]] std::int64_t offset(std::int64_t sample) const;
 
  private:
-  std::int64_t seq_len_, windows_, phases_;
-  std::uint64_t seed_;
+  Sampler() = default;
+  std::int64_t seq_len_ = 1, windows_ = 1, phases_ = 1;
+  std::uint64_t seed_ = 0;
 };
 
 /// How a step's samples are distributed. Depends on virtual ranks and not on the world size.

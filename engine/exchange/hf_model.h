@@ -11,7 +11,7 @@
 #include "engine/config/train_config.h"
 #include "engine/data/mapped_file.h"
 #include "engine/exchange/hf_tensors.h"
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace ds {
 

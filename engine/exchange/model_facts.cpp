@@ -5,11 +5,14 @@
 #include "engine/config/keys.h"
 #include "engine/config/llama_family.h"
 #include "engine/config/toml_reader.h"
-#include "engine/data/batch.h"
+#include "engine/data/byte_tokens.h"
 
 namespace ds {
 
-std::int64_t ModelFacts::tokens() const { return tokenizer == "bytes" ? kByteTokens : 0; }
+std::int64_t ModelFacts::tokens() const {
+  if (model.tokens > 0) return model.tokens;
+  return tokenizer == "bytes" ? kByteTokens : 0;  // saved before model.tokens was a key
+}
 
 ModelFacts model_facts(const Manifest& manifest) {
   TrainConfig config;

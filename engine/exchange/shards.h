@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/exchange/hf_tensors.h"
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 
 namespace ds {
 

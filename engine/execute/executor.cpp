@@ -38,6 +38,11 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
       at_(workplace) {
   DS_ASSERT(offsets_.size() == program.values.size());
   DS_ASSERT(edges.waits.size() == program.ops.size());
+  for (const MicroBatch& micro : program.micro_batches) {
+    std::vector<BatchInput>& inputs = inputs_.emplace_back();
+    for (const Input& in : micro.inputs)
+      inputs.push_back({in.name, tensor(in.value), in.first, in.limit});
+  }
   for (const Op& op : program.ops) bound_.push_back(bind(op));
   for (std::size_t i = 0; i < bound_.size(); ++i)
     events_.push_back(edges.is_awaited[i] ? device_.make_event() : nullptr);

@@ -50,6 +50,10 @@ class Executor {
   /// Error{comm, system, deadline} beginning with the op's path.
   void run(StepContext& context);
 
+  /// Returns the inputs of a micro-batch; without data where no op reads them.
+  [[nodiscard]] std::span<const BatchInput> inputs(std::size_t micro) const {
+    return inputs_.at(micro);
+  }
   /// Returns the memory of a value in an arena; without data for a value in files.
   [[nodiscard]] Tensor tensor(ValueId id) const;
   /// Returns whether host code may use tensor(id).data.
@@ -86,6 +90,7 @@ class Executor {
   Kernels& kernels_;
   Kernels* const host_kernels_;  // for StreamId::host; null: none
   Workplace at_;
+  std::vector<std::vector<BatchInput>> inputs_;  // by micro-batch
   std::vector<BoundOp> bound_;
   std::vector<std::vector<Event*>> waits_;      // by op
   std::vector<std::unique_ptr<Event>> events_;  // by op; null: no op waits for it

@@ -38,12 +38,13 @@ struct RotaryScaling {
 };
 
 /// Rotary position embedding of queries and keys; values are copied. Rotates elements i < D/2 and
-/// i + D/2 of a head (Hugging Face's order) by the angle t * rotary_frequency() (theta^(-2i/D)
-/// without scaling), with angles and their sines in f32. `inverse` rotates by minus the angle,
-/// which is the gradient. Shapes: in, out as Linear's heads (or, with `rows`, (B*T, (H + 2G) * D)
-/// in any layout) act. Order: out may share in's memory. Source: Su et al., arXiv:2104.09864.
+/// i + D/2 of a head (Hugging Face's order) by the angle p * rotary_frequency() (theta^(-2i/D)
+/// without scaling), with angles and their sines in f32. p: positions[r] of row r = b * T + t, or t
+/// without positions. `inverse` rotates by minus the angle, which is the gradient. Shapes: in, out
+/// as Linear's heads (or, with `rows`, (B*T, (H + 2G) * D) in any layout) act; positions (B*T) i32.
+/// Order: out may share in's memory. Source: Su et al., arXiv:2104.09864.
 struct Rotary {
-  ConstTensor in;
+  ConstTensor in, positions{};
   Tensor out;
   std::int64_t seq_len = 0, heads = 0, kv_heads = 0;
   float theta = 10000.0F;

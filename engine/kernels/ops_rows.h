@@ -7,17 +7,19 @@
 
 namespace ds {
 
-/// out[r] = wte[tokens[r]] + wpe[r % T]; without wpe (rotary models have none): wte[tokens[r]].
-/// Shapes: tokens (rows) i32; wte (V, C), wpe (T, C), out (rows, C) act.
+/// out[r] = wte[tokens[r]] + wpe[positions[r]], without positions wpe[r % T]; without wpe (rotary
+/// models have none): wte[tokens[r]].
+/// Shapes: tokens, positions (rows) i32; wte (V, C), wpe (T, C), out (rows, C) act.
 struct Embed {
-  ConstTensor tokens, wte, wpe{};
+  ConstTensor tokens, wte, wpe{}, positions{};
   Tensor out;
 };
 
 /// Adds dout to the rows of dwte that the tokens select (in row order, so always the same bits) and
-/// to dwpe (if given). Shapes: tokens (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
+/// to dwpe (if given), where the positions or r % T select the row. Shapes: tokens, positions
+/// (rows) i32; dout (rows, C) act; dwte (V, C), dwpe (T, C) f32.
 struct EmbedBackward {
-  ConstTensor tokens, dout;
+  ConstTensor tokens, dout, positions{};
   Tensor dwte, dwpe{};
   bool accumulate_wte = false, accumulate_wpe = false;
 };

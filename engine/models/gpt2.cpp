@@ -16,7 +16,7 @@ class Gpt2 : public ModelBuilder {
         residual_deviation_(kInitDeviation / std::sqrt(2.0F * static_cast<float>(config.layers))) {}
 
   Program build() {
-    add_inputs();
+    add_inputs({.positions = positions_});
     ValueId residual = embed();
     ValueId delta = kNoValue;  // what the next layer norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
@@ -49,7 +49,9 @@ class Gpt2 : public ModelBuilder {
     const ValueId wpe = parameter("wpe.weight", {positions_, width_}, normal(kInitDeviation));
     wte_ = wte;
     const ValueId out = activation("embed.out", {rows_, width_});
-    emit(ops::Embed{}, "embed", {program_.input(input::kTokens), wte, wpe}, {out});
+    std::vector<ValueId> in{program_.input(input::kTokens), wte, wpe};
+    add_if_given(in, program_.input(input::kPositions));
+    emit(ops::Embed{}, "embed", std::move(in), {out});
     return dropout("embed.dropout", out);
   }
 

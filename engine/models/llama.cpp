@@ -22,7 +22,7 @@ class Llama : public ModelBuilder {
   using ModelBuilder::ModelBuilder;
 
   Program build() {
-    add_inputs();
+    add_inputs({});
     open_group("embed");
     const ValueId tokens =
         parameter("embed_tokens.weight", {config_.vocab, width_}, normal(kInitDeviation));
@@ -72,11 +72,13 @@ class Llama : public ModelBuilder {
 
   ValueId rotary(const std::string& path, ValueId qkv) {
     const ValueId out = activation(path + ".out", program_.value(qkv).shape);
+    std::vector<ValueId> in{qkv};
+    add_if_given(in, program_.input(input::kPositions));
     emit(ops::Rotary{.heads = config_.heads,
                      .kv_heads = fewer_kv_heads(),
                      .theta = static_cast<float>(config_.rope_theta),
                      .scaling = scaling_of(config_)},
-         path, {qkv}, {out});
+         path, std::move(in), {out});
     return out;
   }
 

@@ -4,6 +4,12 @@
 #include <xxhash.h>
 
 namespace ds {
+namespace {
+
+constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;  // whole numbers in f32
+constexpr std::int64_t kMostDocuments = std::int64_t{1} << 31;  // numbers in i32
+
+}  // namespace
 
 ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
     : config_(config),
@@ -18,16 +24,31 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
   DS_ASSERT(shape_.valid_vocab > 0 && shape_.valid_vocab <= config_.vocab);
 }
 
-void ModelBuilder::add_inputs() {
+void ModelBuilder::add_inputs(const Reads& reads) {
   MicroBatch batch;
-  const auto input = [&](const char* name, DType dtype, std::int64_t elements) {
-    batch.inputs.push_back({name, add(name, ValueKind::input, dtype, {elements})});
+  const auto add_input = [&](const char* name, std::int64_t elements, std::int64_t limit,
+                             DType dtype = DType::i32) {
+    const ValueId value = add(name, ValueKind::input, dtype, {elements});
+    batch.inputs.push_back({.name = name, .value = value, .limit = limit});
   };
-  input(input::kTokens, DType::i32, rows_);
-  input(input::kTargets, DType::i32, rows_);
+  const DataFields& fields = shape_.fields;
+  add_input(input::kTokens, rows_, shape_.valid_vocab);
+  add_input(input::kTargets, rows_, shape_.valid_vocab);
+  if (reads.always_positions || fields.positions || fields.documents) {
+    add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
+    batch.inputs.back().first = reads.first_position;
+  }
+  if (fields.documents) add_input(input::kDocuments, rows_, kMostDocuments);
+  if (reads.token_types > 0) add_input(input::kTokenTypes, rows_, reads.token_types);
+  if (reads.encoder) {
+    const std::int64_t encoder_rows = batch_ * fields.encoder_len;
+    add_input(input::kEncoderTokens, encoder_rows, shape_.valid_vocab);
+    if (fields.documents || fields.encoder_documents)
+      add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
+  }
   batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
   batch.count = add("count", ValueKind::activation, DType::i64, {1});
-  if (shape_.dropout > 0) input(input::kSamples, DType::i64, batch_);
+  if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
   program_.micro_batches.push_back(std::move(batch));
 }
 

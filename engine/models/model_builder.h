@@ -32,7 +32,17 @@ class ModelBuilder {
     std::int64_t outputs;
   };
 
-  void add_inputs();
+  /// What a model reads beside tokens and targets, where the data or the model make it necessary.
+  struct Reads {
+    std::int64_t positions = 0;       // rows of its table of positions; 0: as many as angles allow
+    std::int64_t first_position = 0;  // of a document's first token
+    bool always_positions = false;    // also where they are the number of the token in its row
+    std::int64_t token_types = 0;     // rows of its table of types; 0: it has none
+    bool encoder = false;
+  };
+  /// Adds the inputs: tokens, targets, what `reads` names, documents where the data have them, and
+  /// the numbers of samples where activations are dropped.
+  void add_inputs(const Reads& reads);
   ValueId add(std::string name, ValueKind kind, DType dtype, Shape shape);
   ValueId activation(std::string name, Shape shape);
   ValueId statistic(std::string name, Shape shape);  // f32
@@ -46,6 +56,10 @@ class ModelBuilder {
   /// Adds the scale or the bias of a norm over the hidden size.
   ValueId norm_parameter(std::string name, ParamInit init);
 
+  /// Adds an operand at the end of a list, unless the program does not have it.
+  static void add_if_given(std::vector<ValueId>& in, ValueId operand) {
+    if (operand != kNoValue) in.push_back(operand);
+  }
   void emit(OpAttrs attrs, std::string path, std::vector<ValueId> in, std::vector<ValueId> out);
   ValueId linear(const std::string& path, const Layer& layer, ValueId in);
   /// A linear layer whose result has the layout of heads that attention reads: those of queries,

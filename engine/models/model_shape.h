@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "engine/config/train_config.h"
 #include "engine/tensor/tensor.h"
 
 namespace ds {
@@ -32,6 +33,7 @@ struct ModelShape {
   DType act = DType::f32;
   double dropout = 0;  // of this program: the config's when it trains, else 0
   HeadChunk head{};
+  DataFields fields{};  // of the data; the program reads those that its model has a use for
 };
 
 }  // namespace ds

@@ -14,7 +14,7 @@ namespace ds {
 struct TakenSample {
   std::int64_t virtual_rank = 0, micro_step = 0;
   std::int64_t sample = 0;  // counted by the sampler since training began
-  std::int64_t offset = 0;  // of its first byte in the training data
+  std::int64_t offset = 0;  // of its first byte in the training data; of samples: their row
   friend bool operator==(const TakenSample&, const TakenSample&) = default;
 };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/program/ops/ops.h"
-#include "engine/tensor/tensor.h"
+#include "engine/tensor/batch_input.h"
 
 namespace ds {
 
@@ -125,6 +125,8 @@ inline constexpr std::int64_t kLeaf = 1024;
 struct Input {
   std::string name;  // what it holds, such as input::kTokens
   ValueId value = kNoValue;
+  std::int64_t first = 0;  // positions: that of a document's first token
+  std::int64_t limit = 0;  // numbers must be less; the model's tables have no row for others
 };
 
 /// A micro-batch that this rank runs in every step, in this order.
@@ -134,12 +136,6 @@ struct MicroBatch {
   ValueId loss = kNoValue, count = kNoValue;  // (1) f64, (1) i64
   std::vector<Input> inputs{};
 };
-/// The inputs of the models so far.
-namespace input {
-inline constexpr const char* kTokens = "tokens";    // (rows) i32
-inline constexpr const char* kTargets = "targets";  // (rows) i32; negative: no target
-inline constexpr const char* kSamples = "samples";  // (B) i64: sequence numbers; for dropout only
-}  // namespace input
 
 struct Program {
   std::vector<Value> values;

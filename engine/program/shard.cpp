@@ -85,8 +85,9 @@ class Unroll {
                                            .micro_step = turn.micro_step,
                                            .loss = instance(batch.loss),
                                            .count = instance(batch.count)});
-    for (const Input& input : batch.inputs)
-      step_.program.micro_batches.back().inputs.push_back({input.name, instance(input.value)});
+    std::vector<Input>& inputs = step_.program.micro_batches.back().inputs;
+    inputs = batch.inputs;
+    for (Input& input : inputs) input.value = instance(input.value);
     for (std::size_t i = 0; i < template_.ops.size(); ++i) {
       emit(template_.ops[i], turn);
       const auto [first, last] = completions_.equal_range(i);

@@ -1,7 +1,7 @@
 // Opens the Hugging Face folder with the sizes that training needs.
 #include "engine/states/imported_weights.h"
 
-#include "engine/data/batch.h"
+#include "engine/data/byte_tokens.h"
 
 namespace ds {
 

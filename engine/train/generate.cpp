@@ -5,7 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/data/batch.h"
+#include "engine/base/token_numbers.h"
+#include "engine/data/byte_tokens.h"
 #include "engine/tensor/philox.h"
 
 namespace ds {
@@ -52,8 +53,10 @@ int choose_token(std::span<const float> logits, std::int64_t valid, double tempe
   return order[static_cast<std::size_t>(std::min(chosen - upto.begin(), std::ssize(upto) - 1))];
 }
 
-std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
-                     std::int64_t valid_vocab, Backend& backend, Stream& stream) {
+std::string generate(const Program& trunk, Executor& executor, const TrainConfig& all,
+                     Backend& backend, Stream& stream) {
+  const SampleConfig& config = all.sample;
+  const bool has_text = all.data.tokenizer == "bytes";
   const Tensor tokens = executor.tensor(trunk.input(input::kTokens));
   const auto positions = tokens.elements();
   const Tensor head = executor.tensor(head_weights_of(trunk));
@@ -63,7 +66,9 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
   const auto memory = backend.device->allocate(Tier::pinned_host, vocab * sizeof(float));
   const std::span<const float> logits(reinterpret_cast<const float*>(memory->data()), vocab);
 
-  std::vector<std::int32_t> text = encode_bytes(config.prompt.empty() ? "\n" : config.prompt);
+  std::vector<std::int32_t> text =
+      has_text ? encode_bytes(config.prompt.empty() ? "\n" : config.prompt)
+               : token_numbers(config.prompt).value_or(std::vector<std::int32_t>{0});
   const std::size_t prompt_tokens =
       config.prompt.empty() ? 1 : 0;  // the newline that stands for an empty prompt is not printed
   std::size_t begin = 0;
@@ -85,10 +90,11 @@ std::string generate(const Program& trunk, Executor& executor, const SampleConfi
                          stream);
     stream.synchronize();
     text.push_back(choose_token(
-        logits, valid_vocab, config.temperature, config.top_k,
+        logits, all.model.tokens, config.temperature, config.top_k,
         uniform_number(static_cast<std::uint64_t>(config.seed), static_cast<std::uint32_t>(made))));
   }
-  return decode_bytes(std::span(text).subspan(prompt_tokens));
+  const std::span shown = std::span(text).subspan(prompt_tokens);
+  return has_text ? decode_bytes(shown) : text_of_tokens(shown);
 }
 
 }  // namespace ds

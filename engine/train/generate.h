@@ -16,10 +16,11 @@ namespace ds {
 int choose_token(std::span<const float> logits, std::int64_t valid, double temperature,
                  std::int64_t top_k, double uniform);
 
-/// Returns config.tokens tokens that continue config.prompt, as text. When the text exceeds the
+/// Returns sample.tokens tokens that continue sample.prompt, as text; with the tokenizer "none",
+/// both as token numbers. When the text exceeds the
 /// model's T positions, generation continues from its last T/2 tokens. `trunk` is the forward
 /// program of one sequence, bound by `executor`.
-std::string generate(const Program& trunk, Executor& executor, const SampleConfig& config,
-                     std::int64_t valid_vocab, Backend& backend, Stream& stream);
+std::string generate(const Program& trunk, Executor& executor, const TrainConfig& config,
+                     Backend& backend, Stream& stream);
 
 }  // namespace ds

@@ -13,7 +13,7 @@
 #include "engine/comm/notes.h"
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
-#include "engine/data/corpus.h"
+#include "engine/data/data_part.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plan/device_share.h"
 #include "engine/plan/measure.h"
@@ -193,6 +193,7 @@ Prepared prepare(const JobRequest& given) {
   TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
   start.resume.require_model(config);
   DataSet data = open_data(config.data);
+  config.data.fields = data.fields;
   std::string imported = import_of(config, start.resume);
   Backend backend =
       make_backend(config.device, start.request.local_rank, start.request.local_ranks);
@@ -286,9 +287,9 @@ void check_configuration(const JobRequest& request) {
 void check_training(const JobRequest& given) {
   const JobStart start = start_of(given);
   const JobRequest& request = start.request;
-  const TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = with_backend(load_train_config(load_request(request)));
   start.resume.require_model(config);
-  open_data(config.data);
+  config.data.fields = open_data(config.data).fields;
   import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);

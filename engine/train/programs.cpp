@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/data/batch.h"
 #include "engine/models/build_model.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
@@ -131,14 +130,16 @@ OffloadSpec offload_spec(const TrainConfig& config) {
 
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen) {
-  const ModelShape shape{
-      .micro = config.batch.micro,
-      .seq_len = config.data.seq_len,
-      .valid_vocab = config.data.tokenizer == "bytes" ? kByteTokens : config.model.vocab,
-      .act = act_of(config.precision.dtype),
-      .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{}};
+  const ModelShape shape{.micro = config.batch.micro,
+                         .seq_len = config.data.seq_len,
+                         .valid_vocab = config.model.tokens,
+                         .act = act_of(config.precision.dtype),
+                         .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
+                         .fields = config.data.fields};
   ModelShape one = shape, training = shape;
   one.micro = 1;
+  // A sample is one document, whose positions are counted.
+  one.fields = {.encoder_len = config.data.fields.encoder_len};
   training.dropout = config.model.dropout;
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);

@@ -41,7 +41,7 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                              format_count(static_cast<double>(trainer.parameters())),
                              name_of(config_.precision.dtype)));
   progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
-                             format_bytes(data.train.size()), format_bytes(data.validation.size()),
+                             data.train->size_text(), data.validation->size_text(),
                              config_.data.seq_len));
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences per step; {} planned per rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
@@ -104,8 +104,9 @@ void Reporter::step(const StepReport& report) {
 void Reporter::validation(std::int64_t step, double loss) {
   summary_.validation_loss = loss;
   metrics_.write(validation_line(step, loss, elapsed()));
-  progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per byte", step,
-                             config_.train.steps, loss));
+  progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per {}", step,
+                             config_.train.steps, loss,
+                             config_.data.tokenizer == "bytes" ? "byte" : "token"));
   logged_at_ = Clock::now();  // validation is not training time
   tokens_since_log_ = 0;
 }

@@ -10,6 +10,7 @@
 #include "engine/base/units.h"
 #include "engine/comm/notes.h"
 #include "engine/config/keys.h"
+#include "engine/data/byte_tokens.h"
 #include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 #include "engine/train/save_outcome.h"
@@ -32,9 +33,10 @@ std::map<std::string, std::string> values_of(const std::string& list) {
 }
 
 /// Returns the value of a setting in jobs that were saved before it had a key: the default of
-/// today, except for no_decay, without which all tensors decayed.
+/// today, except for no_decay, without which all tensors decayed, and for the number of tokens.
 std::string value_before(const std::string& name) {
   if (name == "optimizer.no_decay") return "[]";
+  if (name == "model.tokens") return fmt::format("{}", kByteTokens);  // of the only tokenizer
   const Key* const key = find_key(name);
   return key == nullptr ? "absent" : to_toml(key->get(TrainConfig()));
 }

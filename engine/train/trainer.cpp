@@ -7,7 +7,6 @@
 
 #include "engine/comm/notes.h"
 #include "engine/config/print.h"
-#include "engine/data/batch.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
@@ -24,7 +23,7 @@ std::string arithmetic_of(const TrainConfig& config, const Backend& backend, con
   return arithmetic_list(config,
                          {.kernels = backend.kernels->arithmetic(),
                           .libraries = library_versions(),
-                          .data = data.train.identity() + "/" + data.validation.identity()});
+                          .data = data.train->identity() + "/" + data.validation->identity()});
 }
 
 }  // namespace
@@ -38,8 +37,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       arithmetic_(arithmetic_of(config, backend, data)),
       programs_(make_programs(config, world_.rank(), world_.size())),
       plan_(place_programs(programs_, workspace_of(*backend.kernels))),
-      sampler_(data.train.size(), config.data.seq_len,
-               static_cast<std::uint64_t>(config.train.seed)),
+      sampler_(data.train->sampler(static_cast<std::uint64_t>(config.train.seed))),
       batch_{.micro = config.batch.micro,
              .accum = config.batch.accum,
              .virtual_ranks = config.determinism.virtual_ranks},
@@ -135,8 +133,8 @@ void Trainer::load_batches() {
   taken_.clear();
   for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
     const MicroBatch& place = program_->micro_batches[micro];
-    const Tensor numbers = executor_->tensor(program_->input(input::kSamples, micro));
-    auto* const samples = static_cast<std::int64_t*>(numbers.data);
+    const std::span<const BatchInput> inputs = executor_->inputs(micro);
+    auto* const samples = static_cast<std::int64_t*>(memory_of(inputs, input::kSamples).data);
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
       const std::int64_t sample =
           first_sample_ + batch_.sample(step_ - first_step_, place.micro_step, place.virtual_rank,
@@ -145,22 +143,8 @@ void Trainer::load_batches() {
       if (samples != nullptr) samples[b] = sample;
       taken_.push_back({place.virtual_rank, place.micro_step, sample, offsets_[b]});
     }
-    load_batch(*executor_, *program_, micro, data_.train);
+    data_.train->fill(offsets_, inputs);
   }
-}
-
-void Trainer::load_batch(Executor& executor, const Program& program, std::size_t micro,
-                         const Corpus& corpus) {
-  const Tensor tokens = executor.tensor(program.input(input::kTokens, micro));
-  const Tensor targets = executor.tensor(program.input(input::kTargets, micro));
-  const auto count = static_cast<std::size_t>(tokens.elements());
-  fill_batch(corpus, offsets_, config_.data.seq_len, valid_vocab(),
-             {static_cast<std::int32_t*>(tokens.data), count},
-             {static_cast<std::int32_t*>(targets.data), count});
-}
-
-std::int64_t Trainer::valid_vocab() const {
-  return config_.data.tokenizer == "bytes" ? kByteTokens : config_.model.vocab;
 }
 
 // Each rank contributes the sums of the leaves of its own slice.
@@ -203,7 +187,7 @@ StepDecision Trainer::exchange(const ControlWord& word) {
 }
 
 std::optional<double> Trainer::validate() {
-  if (data_.validation.size() == 0) return std::nullopt;
+  if (data_.validation->size() == 0) return std::nullopt;
   flush();
   const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
   const std::int64_t windows = batches * batch_.micro;
@@ -216,11 +200,10 @@ std::optional<double> Trainer::validate() {
     const bool is_idle = batch >= batches;
     if (is_idle && programs_.spec.stage < 3) break;
     for (std::size_t b = 0; b < offsets_.size(); ++b) {
-      offsets_[b] = validation_offset(
-          data_.validation.size(), config_.data.seq_len,
+      offsets_[b] = data_.validation->validation_place(
           (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b), windows);
     }
-    load_batch(*validation_executor_, programs_.validation, 0, data_.validation);
+    data_.validation->fill(offsets_, validation_executor_->inputs(0));
     validation_executor_->run(context_);
     if (is_idle) continue;
     word.loss.add(*static_cast<const double*>(validation_executor_->tensor(place.loss).data));
@@ -232,8 +215,7 @@ std::optional<double> Trainer::validate() {
 
 std::string Trainer::sample() {
   flush();
-  return generate(programs_.trunk, *trunk_executor_, config_.sample, valid_vocab(), backend_,
-                  memory_->stream());
+  return generate(programs_.trunk, *trunk_executor_, config_, backend_, memory_->stream());
 }
 
 std::string Trainer::weights_hash() {

@@ -11,7 +11,7 @@
 #include "engine/comm/collectives.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/train_config.h"
-#include "engine/data/corpus.h"
+#include "engine/data/data_part.h"
 #include "engine/data/sampler.h"
 #include "engine/execute/executor.h"
 #include "engine/monitor/sample_ledger.h"
@@ -123,10 +123,6 @@ class Trainer {
   void correct_update();
   /// Runs the update from the states that the step read, with the numbers of context_.
   void redo_update();
-  /// Returns the number of tokens that the data may contain; the rest of the vocabulary is padding.
-  [[nodiscard]] std::int64_t valid_vocab() const;
-  void load_batch(Executor& executor, const Program& program, std::size_t micro,
-                  const Corpus& corpus);
   void draw_decision(StepContext& context);
   ControlWord own_word();
   template <class T>

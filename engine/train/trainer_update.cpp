@@ -16,7 +16,7 @@ void Trainer::choose_program() {
 void Trainer::guess_update() {
   ControlWord word{.rank = world_.rank(), .step = step_, .epoch = world_.spec().epoch};
   for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
-    const Tensor targets = executor_->tensor(program_->input(input::kTargets, micro));
+    const Tensor targets = memory_of(executor_->inputs(micro), input::kTargets);
     const auto* const first = static_cast<const std::int32_t*>(targets.data);
     word.tokens += std::count_if(first, first + targets.elements(),
                                  [](std::int32_t target) { return target >= 0; });

@@ -152,6 +152,13 @@ class AllOps {
     report("relative bias dtable", dtable);
   }
 
+  [[nodiscard]] std::vector<std::int32_t> some_positions() const {
+    std::vector<std::int32_t> positions(static_cast<std::size_t>(rows_));
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      positions[i] = static_cast<std::int32_t>(i * i % 7 % static_cast<std::size_t>(c_.time));
+    return positions;
+  }
+
   DropoutDraw some_draw() {
     for (std::int64_t b = 0; b < c_.batch; ++b) samples_.push_back(1000 + 7 * b);
     return {.samples = {samples_.data(), DType::i64, {c_.batch}},
@@ -239,6 +246,14 @@ class AllOps {
     bench_.run(Rotary{
         .in = qkv.view(), .out = qkv.tensor(), .seq_len = c_.time, .heads = h, .kv_heads = h});
     report("rotary", qkv);
+    const std::vector<std::int32_t> positions = some_positions();
+    bench_.run(Rotary{.in = qkv.view(),
+                      .positions = {positions.data(), DType::i32, {rows_}},
+                      .out = qkv.tensor(),
+                      .seq_len = c_.time,
+                      .heads = h,
+                      .kv_heads = h});
+    report("rotary with positions", qkv);
   }
 
   void embedding() {
@@ -253,6 +268,13 @@ class AllOps {
                              .dwpe = dwpe.tensor()});
     report("dwte", dwte);
     report("dwpe", dwpe);
+    const std::vector<std::int32_t> positions = some_positions();
+    bench_.run(EmbedBackward{.tokens = {tokens.data(), DType::i32, {rows_}},
+                             .dout = dout.view(),
+                             .positions = {positions.data(), DType::i32, {rows_}},
+                             .dwte = dwte.tensor(),
+                             .dwpe = dwpe.tensor()});
+    report("dwpe with positions", dwpe);
   }
 
   void optimizer(std::int64_t n) {

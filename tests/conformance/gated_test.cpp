@@ -137,6 +137,16 @@ TEST_CASE("SwiGLU and its gradient, also in place; extreme gates give 0 or thems
   });
 }
 
+/// Documents of 1, 2, 3, ... tokens, and one position far away.
+std::vector<std::int32_t> positions_that_begin_again(std::int64_t rows) {
+  std::vector<std::int32_t> positions;
+  for (std::int32_t length = 1; std::ssize(positions) < rows; ++length)
+    for (std::int32_t i = 0; i < length; ++i) positions.push_back(i);
+  positions.resize(u(rows));
+  positions.back() = 300;
+  return positions;
+}
+
 TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layouts and in place") {
   const RotaryScaling none, linear{.kind = RotaryScaling::Kind::linear, .factor = 2.5};
   // Few positions, so that the waves of these heads are shorter, longer and between.
@@ -182,6 +192,23 @@ TEST_CASE("rotary embedding: queries and keys rotate, values stay, in both layou
         bench.run(op);
         check_close("rows", turned,
                     reference::rotary(rows.values(), c.reference(), theta, inverse, true, scaling),
+                    act);
+
+        const std::vector<std::int32_t> positions = positions_that_begin_again(c.batch * c.time);
+        op.positions = {positions.data(), DType::i32, {c.batch * c.time}};
+        bench.run(op);
+        check_close("rows with positions", turned,
+                    reference::rotary(rows.values(), c.reference(), theta, inverse, true, scaling,
+                                      positions),
+                    act);
+        Buffer heads = random_buffer(act, c.shape(), 3);
+        op.in = heads.view();
+        op.out = out.tensor();
+        op.rows = false;
+        bench.run(op);
+        check_close("heads with positions", out,
+                    reference::rotary(heads.values(), c.reference(), theta, inverse, false, scaling,
+                                      positions),
                     act);
       }
     }

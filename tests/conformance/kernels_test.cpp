@@ -218,6 +218,38 @@ TEST_CASE("embedding: forward, and backward with repeated tokens") {
                             .accumulate_wte = true});
     check_close("dwte", dwte, want_te, DType::f32);
     check_close("dwpe", dwpe, want_pe, DType::f32);
+
+    std::vector<std::int32_t> numbers;  // some positions often, some never
+    for (std::int64_t i = 0; i < rows; ++i)
+      numbers.push_back(static_cast<std::int32_t>(i * i % (time - 1)));
+    Values want_more = dwpe.values();
+    for (std::int64_t i = 0; i < rows * width; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const std::int64_t row = i / width, c = i % width;
+      const auto te = static_cast<std::size_t>(tokens[static_cast<std::size_t>(row)] * width + c);
+      const auto pe = static_cast<std::size_t>(numbers[static_cast<std::size_t>(row)] * width + c);
+      want[at] = a[te] + b[pe];
+      want_more[pe] += d[at];
+    }
+    const ConstTensor positions{numbers.data(), DType::i32, {rows}};
+    bench.run(Embed{.tokens = ids,
+                    .wte = wte.view(),
+                    .wpe = wpe.view(),
+                    .positions = positions,
+                    .out = out.tensor()});
+    check_close("out with positions", out, want, act);
+    EmbedBackward backward{.tokens = ids,
+                           .dout = dout.view(),
+                           .positions = positions,
+                           .dwte = dwte.tensor(),
+                           .dwpe = dwpe.tensor(),
+                           .accumulate_wpe = true};
+    bench.run(backward);
+    check_close("dwpe added with positions", dwpe, want_more, DType::f32);
+    for (std::size_t i = 0; i < want_pe.size(); ++i) want_more[i] -= want_pe[i];
+    backward.accumulate_wpe = false;
+    bench.run(backward);
+    check_close("dwpe with positions", dwpe, want_more, DType::f32);
   });
 }
 

@@ -199,6 +199,15 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
     check_own_loops("SwiGLU", bench, SwiGlu{.in = both.view(), .out = out.tensor()});
     check_own_loops("SwiGLU backward", bench,
                     SwiGluBackward{.in = both.view(), .dout = in.view(), .din = both.tensor()});
+    std::vector<std::int32_t> positions(static_cast<std::size_t>(batch * time));
+    for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<int>(i % 3);
+    check_own_loops("rotary with positions", bench,
+                    Rotary{.in = qkv.view(),
+                           .positions = {positions.data(), DType::i32, {batch * time}},
+                           .out = qkv.tensor(),
+                           .seq_len = time,
+                           .heads = heads,
+                           .kv_heads = heads});
     check_own_loops("rotary", bench,
                     Rotary{.in = qkv.view(),
                            .out = qkv.tensor(),

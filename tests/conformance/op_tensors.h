@@ -28,11 +28,11 @@ inline Heads heads_of(const Shape& shape, std::int64_t kv_heads) {
 // Calls f(tensor) or f(tensor, Heads) for each; inputs are ConstTensor&, results Tensor&.
 template <class F>
 void for_each_tensor(Embed& a, const F& f) {
-  f(a.tokens), f(a.wte), f(a.wpe), f(a.out);
+  f(a.tokens), f(a.wte), f(a.wpe), f(a.positions), f(a.out);
 }
 template <class F>
 void for_each_tensor(EmbedBackward& a, const F& f) {
-  f(a.tokens), f(a.dout), f(a.dwte), f(a.dwpe);
+  f(a.tokens), f(a.dout), f(a.positions), f(a.dwte), f(a.dwpe);
 }
 template <class F>
 void for_each_tensor(LayerNorm& a, const F& f) {
@@ -86,6 +86,7 @@ void for_each_tensor(SwiGluBackward& a, const F& f) {
 }
 template <class F>
 void for_each_tensor(Rotary& a, const F& f) {
+  f(a.positions);
   if (a.rows) {
     f(a.in), f(a.out);
   } else {

@@ -8,7 +8,7 @@
 #include "engine/base/error.h"
 #include "engine/config/hf_config.h"
 #include "engine/config/keys.h"
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 #include "fuzz/check_text.h"
 
 namespace {

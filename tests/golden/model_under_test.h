@@ -24,6 +24,16 @@ using Values = std::vector<double>;
 
 struct Batch {
   std::vector<std::int32_t> tokens, targets;
+  std::vector<std::int32_t> documents{}, positions{};  // where the model reads them
+
+  /// Returns the numbers of an input.
+  [[nodiscard]] const std::vector<std::int32_t>& field(std::string_view name) const {
+    if (name == input::kTargets) return targets;
+    if (name == input::kDocuments) return documents;
+    if (name == input::kPositions) return positions;
+    DS_ASSERT(name == input::kTokens, "a new input needs a line here");
+    return tokens;
+  }
 };
 
 class ModelUnderTest {
@@ -33,8 +43,10 @@ class ModelUnderTest {
     double norm = 0;  // norm of the mean loss's gradient, before clipping
   };
 
-  /// Distributes the fixture's batch over spec.virtual_ranks * spec.accum micro-batches.
-  ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {})
+  /// Distributes the fixture's batch over spec.virtual_ranks * spec.accum micro-batches. `fields`:
+  /// what the batch has beside tokens and targets.
+  ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {},
+                 const DataFields& fields = {})
       : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
@@ -66,7 +78,8 @@ class ModelUnderTest {
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
                            .valid_vocab = size("valid_vocab"),
-                           .act = act};
+                           .act = act,
+                           .fields = fields};
     forward_ = build_model(config, shape);
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
@@ -191,16 +204,16 @@ class ModelUnderTest {
   static void fill(Executor& executor, const Program& program, const Batch& batch,
                    bool with_targets) {
     std::size_t done = 0;
-    const auto copy = [&](ValueId id, const std::vector<std::int32_t>& values) {
-      const Tensor tensor = executor.tensor(id);
-      DS_ASSERT(done + static_cast<std::size_t>(tensor.elements()) <= values.size());
-      std::memcpy(tensor.data, values.data() + done, static_cast<std::size_t>(tensor.bytes()));
-    };
     for (std::size_t micro = 0; micro < program.micro_batches.size(); ++micro) {
-      const ValueId tokens = program.input(input::kTokens, micro);
-      copy(tokens, batch.tokens);
-      if (with_targets) copy(program.input(input::kTargets, micro), batch.targets);
-      done += static_cast<std::size_t>(executor.tensor(tokens).elements());
+      for (const BatchInput& in : executor.inputs(micro)) {
+        if (!in.memory || (in.name == input::kTargets && !with_targets)) continue;
+        const std::vector<std::int32_t>& values = batch.field(in.name);
+        DS_ASSERT(done + static_cast<std::size_t>(in.memory.elements()) <= values.size());
+        std::memcpy(in.memory.data, values.data() + done,
+                    static_cast<std::size_t>(in.memory.bytes()));
+      }
+      done +=
+          static_cast<std::size_t>(memory_of(executor.inputs(micro), input::kTokens).elements());
     }
     DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
   }

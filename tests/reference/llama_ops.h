@@ -83,9 +83,11 @@ inline double scaled_frequency(double frequency, const RotaryScaling& s) {
   return (1 - smooth) * frequency / s.factor + smooth * frequency;
 }
 
-/// Rotates queries and keys. With `rows`, `in` is (B*T, (H + 2G) * D), else heads.
+/// Rotates queries and keys. With `rows`, `in` is (B*T, (H + 2G) * D), else heads. `positions`:
+/// (B*T); empty: the position of token t is t.
 inline Values rotary(const Values& in, const AttentionShape& s, double theta, bool inverse,
-                     bool rows, const RotaryScaling& scaling = {}) {
+                     bool rows, const RotaryScaling& scaling = {},
+                     const std::vector<std::int32_t>& positions = {}) {
   Values out = in;
   const Index half = s.depth / 2;
   for (Index part = 0; part < 2; ++part) {
@@ -93,9 +95,11 @@ inline Values rotary(const Values& in, const AttentionShape& s, double theta, bo
       for (Index h = 0; h < s.heads_of(part); ++h) {
         for (Index t = 0; t < s.time; ++t) {
           const Index at = rows ? s.dqkv(part, b, h, t) : s.qkv(part, b, h, t);
+          const double position =
+              positions.empty() ? static_cast<double>(t) : positions[b * s.time + t];
           for (Index i = 0; i < half; ++i) {
             const double fraction = static_cast<double>(2 * i) / static_cast<double>(s.depth);
-            const double angle = static_cast<double>(t) * (inverse ? -1 : 1) *
+            const double angle = position * (inverse ? -1 : 1) *
                                  scaled_frequency(std::pow(theta, -fraction), scaling);
             const double x = in[at + i], y = in[at + half + i];
             out[at + i] = x * std::cos(angle) - y * std::sin(angle);

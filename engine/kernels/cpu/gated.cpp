@@ -99,6 +99,7 @@ struct RotaryLayout {
         rows(a.rows) {
     DS_ASSERT(depth % 2 == 0 && a.in.elements() == a.out.elements());
     DS_ASSERT(a.in.elements() == batch * time * (heads + 2 * groups) * depth);
+    DS_ASSERT(!a.positions || a.positions.elements() == batch * time);
   }
   /// Returns the first element of head h, 0 <= h < heads + 2 groups.
   [[nodiscard]] std::int64_t at(std::int64_t b, std::int64_t h, std::int64_t t) const {
@@ -132,9 +133,13 @@ void run(const Context& c, const Rotary& a) {
   float* rates = scratch.take<float>(l.depth / 2);
   for (std::int64_t i = 0; i < l.depth / 2; ++i) rates[i] = rotary_frequency(a, i, l.depth / 2);
   const auto bytes = static_cast<std::size_t>(l.depth * size_of(type));
-  const auto position = [&](std::int64_t t, float* cosine, float* sine) {
-    fill_angles(a, l.depth / 2, t, rates, cosine, sine);
+  const auto* positions = static_cast<const std::int32_t*>(a.positions.data);
+  const auto turn_all = [&](std::int64_t t, float* cosine, float* sine) {
+    std::int64_t known = -1;  // the position of the angles; sequences often agree on it
     for (std::int64_t b = 0; b < l.batch; ++b) {
+      const std::int64_t now = positions == nullptr ? t : positions[b * l.time + t];
+      if (now != known) fill_angles(a, l.depth / 2, now, rates, cosine, sine);
+      known = now;
       for (std::int64_t h = 0; h < l.heads + 2 * l.groups; ++h) {
         const void* from = at(a.in.data, type, l.at(b, h, t));
         void* to = at(a.out.data, type, l.at(b, h, t));
@@ -150,7 +155,7 @@ void run(const Context& c, const Rotary& a) {
     float* cosine = angles + thread * l.depth;
     const std::int64_t first = task * kPositionsPerTask;
     for (std::int64_t t = first; t < std::min(first + kPositionsPerTask, l.time); ++t) {
-      position(t, cosine, cosine + l.depth / 2);
+      turn_all(t, cosine, cosine + l.depth / 2);
     }
   });
 }

@@ -11,6 +11,14 @@ constexpr std::int64_t kRowsPerTask = 32;
 constexpr std::int64_t kElementsPerTask = 32 << 10;
 constexpr std::int64_t kColumnsPerTask = 64;
 
+/// Returns the row of a table of `time` positions that belongs to row r.
+std::int64_t position_of(const ConstTensor& positions, std::int64_t r, std::int64_t time) {
+  if (!positions) return r % time;
+  const std::int32_t position = static_cast<const std::int32_t*>(positions.data)[r];
+  DS_ASSERT(position >= 0 && position < time);
+  return position;
+}
+
 }  // namespace
 
 template <>
@@ -25,7 +33,8 @@ void run(const Context& c, const Embed& a) {
       const void* from = at(a.wte.data, a.wte.dtype, tokens[r] * width);
       void* to = at(a.out.data, a.out.dtype, r * width);
       if (a.wpe) {
-        act.embed_row(from, at(a.wpe.data, a.wpe.dtype, r % time * width), to, width);
+        const std::int64_t position = position_of(a.positions, r, time);
+        act.embed_row(from, at(a.wpe.data, a.wpe.dtype, position * width), to, width);
       } else {
         std::memcpy(to, from, static_cast<std::size_t>(width * size_of(a.out.dtype)));
       }
@@ -53,7 +62,7 @@ void run(const Context& c, const EmbedBackward& a) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const void* from = at(a.dout.data, a.dout.dtype, r * width + first);
       act.add_to(dwte + tokens[r] * width + first, from, count);
-      if (a.dwpe) act.add_to(dwpe + r % time * width + first, from, count);
+      if (a.dwpe) act.add_to(dwpe + position_of(a.positions, r, time) * width + first, from, count);
     }
   });
 }

@@ -14,19 +14,22 @@ constexpr int kRows = 32;  // per block: one access reads their tokens, often in
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
     embed_kernel(const std::int32_t* __restrict__ tokens, const T* __restrict__ wte,
-                 const T* __restrict__ wpe, T* __restrict__ out, std::int64_t rows,
-                 std::int64_t time, std::int64_t width) {
-  __shared__ std::int32_t token_of[kRows];
+                 const T* __restrict__ wpe, const std::int32_t* __restrict__ positions,
+                 T* __restrict__ out, std::int64_t rows, std::int64_t time, std::int64_t width) {
+  __shared__ std::int32_t token_of[kRows], position_of[kRows];
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kRows;
   if (threadIdx.x < kRows && first + threadIdx.x < rows) {
-    token_of[threadIdx.x] = tokens[first + threadIdx.x];
+    const std::int64_t row = first + threadIdx.x;
+    token_of[threadIdx.x] = tokens[row];
+    position_of[threadIdx.x] =
+        positions == nullptr ? static_cast<std::int32_t>(row % time) : positions[row];
   }
   __syncthreads();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   for (int i = static_cast<int>(threadIdx.x) / 32; i < kRows && first + i < rows; i += kWarps) {
     const std::int64_t row = first + i;
     const T* token = wte + token_of[i] * width;
-    const T* position = wpe == nullptr ? nullptr : wpe + row % time * width;
+    const T* position = wpe == nullptr ? nullptr : wpe + position_of[i] * width;
     T* to = out + row * width;
 #pragma unroll 4
     for (std::int64_t c = lane * kCount; c < width; c += 32 * kCount) {
@@ -47,6 +50,7 @@ void run(Context&, const Embed& a, cudaStream_t stream) {
   const std::int64_t width = a.wte.shape[1], rows = a.tokens.elements();
   DS_ASSERT(a.tokens.dtype == DType::i32 && a.out.elements() == rows * width);
   DS_ASSERT(a.wte.dtype == a.out.dtype && (!a.wpe || a.wpe.dtype == a.out.dtype));
+  DS_ASSERT(!a.positions || (a.positions.dtype == DType::i32 && a.positions.elements() == rows));
   const std::int64_t time = a.wpe ? a.wpe.shape[0] : rows;
   const auto of_type = [&](auto type) {
     using T = typename decltype(type)::Element;
@@ -55,7 +59,8 @@ void run(Context&, const Embed& a, cudaStream_t stream) {
                   {static_cast<unsigned>((rows + kRows - 1) / kRows), kThreads}, stream,
                   static_cast<const std::int32_t*>(a.tokens.data),
                   static_cast<const T*>(a.wte.data), static_cast<const T*>(a.wpe.data),
-                  static_cast<T*>(a.out.data), rows, time, width);
+                  static_cast<const std::int32_t*>(a.positions.data), static_cast<T*>(a.out.data),
+                  rows, time, width);
   };
   check(with_act(act_of(a.out.dtype), of_type), "Embed");
 }

@@ -111,28 +111,46 @@ int passes_of(std::int64_t vocab) {
   return passes;
 }
 
+/// A table of `keys` rows and the numbers that select a row of it for each row of dout.
+struct KeyedTable {
+  const std::int32_t* numbers;
+  float* table;
+  std::int64_t keys;
+};
+
+/// Adds the rows of dout to the rows of a table.
 template <class T, int kCount>
-cudaError_t backward(const Launch& l, const EmbedGradient& a) {
-  const int passes = passes_of(a.vocab);
-  cudaError_t error = launch(sort_tokens_kernel, {1, kSortThreads}, l.stream, a.tokens,
-                             static_cast<int>(a.rows), passes, a.sort);
+cudaError_t add_by_key(const Launch& l, const EmbedGradient& a, const KeyedTable& to) {
+  const int passes = passes_of(to.keys);
+  const cudaError_t error = launch(sort_tokens_kernel, {1, kSortThreads}, l.stream, to.numbers,
+                                   static_cast<int>(a.rows), passes, a.sort);
   if (error != cudaSuccess) return error;
   const bool odd = passes % 2 == 1;
   const TokenSums sums{.keys = odd ? a.sort.keys : a.sort.keys_more,
                        .order = odd ? a.sort.order : a.sort.order_more,
-                       .dwte = a.dwte,
+                       .dwte = to.table,
                        .rows = a.rows,
                        .width = a.width};
-  const auto* dout = static_cast<const T*>(a.dout);
   const std::int64_t slab = 32 * kCount;
   const dim3 grid(static_cast<unsigned>((a.rows + kWarps - 1) / kWarps),
                   static_cast<unsigned>((a.width + slab - 1) / slab));
-  error = launch(sum_tokens_kernel<T, kCount>, {grid, kThreads}, l.stream, sums, dout);
+  return launch(sum_tokens_kernel<T, kCount>, {grid, kThreads}, l.stream, sums,
+                static_cast<const T*>(a.dout));
+}
+
+template <class T, int kCount>
+cudaError_t backward(const Launch& l, const EmbedGradient& a) {
+  const KeyedTable tokens{.numbers = a.tokens, .table = a.dwte, .keys = a.vocab};
+  const cudaError_t error = add_by_key<T, kCount>(l, a, tokens);
   if (error != cudaSuccess || a.dwpe == nullptr) return error;
   const std::int64_t elements = a.time * a.width, each = kThreads * kCount;
+  if (a.positions != nullptr) {
+    const KeyedTable positions{.numbers = a.positions, .table = a.dwpe, .keys = a.time};
+    return add_by_key<T, kCount>(l, a, positions);
+  }
   return launch(sum_positions_kernel<T, kCount>,
-                {static_cast<unsigned>((elements + each - 1) / each), kThreads}, l.stream, dout,
-                a.dwpe, a.rows / a.time, elements, a.accumulate_wpe);
+                {static_cast<unsigned>((elements + each - 1) / each), kThreads}, l.stream,
+                static_cast<const T*>(a.dout), a.dwpe, a.rows / a.time, elements, a.accumulate_wpe);
 }
 
 }  // namespace

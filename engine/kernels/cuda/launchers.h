@@ -46,9 +46,9 @@ struct TokenSort {
   std::uint32_t *order, *order_more;
 };
 struct EmbedGradient {
-  const std::int32_t* tokens;
+  const std::int32_t *tokens, *positions;  // positions may be null
   const void* dout;
-  float *dwte, *dwpe;  // dwpe may be null; dwte is added to
+  float *dwte, *dwpe;  // dwpe may be null; dwte, and with positions dwpe, are added to
   std::int64_t rows, time, width, vocab;
   bool accumulate_wpe;
   TokenSort sort;

@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kMostRotaryPairs = 256;
 
-/// The angles of position t are t * frequency[i].
+/// The angles of position p are p * frequency[i].
 struct RotaryNumbers {
   float frequency[kMostRotaryPairs];
   std::int64_t seq_len, rows;
@@ -21,10 +21,13 @@ struct RotaryNumbers {
 
 /// blockIdx.x: a row. Its cosines and sines are computed once for all heads. `out` may be `in`.
 template <class T, int kCount>
-__global__ void __launch_bounds__(kThreads) rotary_kernel(RotaryNumbers n, const T* in, T* out) {
+__global__ void __launch_bounds__(kThreads)
+    rotary_kernel(RotaryNumbers n, const std::int32_t* positions, const T* in, T* out) {
   __shared__ float cosine[kMostRotaryPairs], sine[kMostRotaryPairs];
   const int half = n.head_size / 2, tid = static_cast<int>(threadIdx.x);
-  const auto position = static_cast<float>(blockIdx.x % n.seq_len);
+  const auto position =
+      static_cast<float>(positions == nullptr ? static_cast<std::int64_t>(blockIdx.x) % n.seq_len
+                                              : positions[blockIdx.x]);
   for (int i = tid; i < half; i += kThreads) {
     float s, c;
     sincosf(position * n.frequency[i], &s, &c);
@@ -68,6 +71,7 @@ void run(Context&, const Rotary& a, cudaStream_t stream) {
   const std::int64_t rows = a.in.elements() / (all_heads * depth);
   DS_ASSERT(a.in.elements() == rows * all_heads * depth && a.out.elements() == a.in.elements());
   DS_ASSERT(depth % 2 == 0 && depth / 2 <= kMostRotaryPairs && rows % a.seq_len == 0);
+  DS_ASSERT(!a.positions || (a.positions.dtype == DType::i32 && a.positions.elements() == rows));
   DS_ASSERT(rows <= INT32_MAX && a.seq_len <= INT32_MAX && a.out.dtype == a.in.dtype);
   RotaryNumbers numbers{};
   for (std::int64_t i = 0; i < depth / 2; ++i)
@@ -84,7 +88,8 @@ void run(Context&, const Rotary& a, cudaStream_t stream) {
     auto* to = static_cast<T*>(a.out.data);
     const bool wide = all_aligned(from, to) && depth / 2 % kPackOf<T> == 0;
     return launch(wide ? rotary_kernel<T, kPackOf<T>> : rotary_kernel<T, 1>,
-                  {static_cast<unsigned>(rows), kThreads}, stream, numbers, from, to);
+                  {static_cast<unsigned>(rows), kThreads}, stream, numbers,
+                  static_cast<const std::int32_t*>(a.positions.data), from, to);
   };
   check(with_act(act_of(a.in.dtype), of_type), "Rotary");
 }

@@ -41,14 +41,18 @@ void run(Context& c, const EmbedBackward& a, cudaStream_t stream) {
   const std::int64_t width = a.dwte.shape[1], rows = a.tokens.elements();
   const std::int64_t time = a.dwpe ? a.dwpe.shape[0] : rows;
   DS_ASSERT(a.tokens.dtype == DType::i32 && a.dout.elements() == rows * width);
-  DS_ASSERT(rows % time == 0 && rows <= INT32_MAX);
+  DS_ASSERT((a.positions || rows % time == 0) && rows <= INT32_MAX);
+  DS_ASSERT(!a.positions || (a.positions.dtype == DType::i32 && a.positions.elements() == rows));
   Scratch scratch = c.scratch();
-  if (!a.accumulate_wte) {
-    check(cudaMemsetAsync(a.dwte.data, 0, static_cast<std::size_t>(a.dwte.bytes()), stream),
+  const auto clear = [&](const Tensor& table) {
+    check(cudaMemsetAsync(table.data, 0, static_cast<std::size_t>(table.bytes()), stream),
           "EmbedBackward");
-  }
+  };
+  if (!a.accumulate_wte) clear(a.dwte);
+  if (a.positions && !a.accumulate_wpe) clear(a.dwpe);
   check(launch_embed_backward(launch_on(c, stream), act_of(a.dout.dtype),
                               {.tokens = static_cast<const std::int32_t*>(a.tokens.data),
+                               .positions = static_cast<const std::int32_t*>(a.positions.data),
                                .dout = a.dout.data,
                                .dwte = floats(a.dwte),
                                .dwpe = floats(a.dwpe),

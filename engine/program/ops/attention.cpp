@@ -15,6 +15,8 @@ void check_rotary(const Operands& o) {
   DS_ASSERT(same(in, o.out(0)) && attrs.heads > 0 && attrs.theta > 0);
   DS_ASSERT(attrs.scaling.factor >= 1 && attrs.scaling.high > attrs.scaling.low);
   const std::int64_t groups = attrs.kv_heads == 0 ? attrs.heads : attrs.kv_heads;
+  const std::int64_t tokens = attrs.rows ? rows(in) : in.shape[1] * in.shape[3];
+  DS_ASSERT(!o.has_in(1) || is(o.in(1), DType::i32, {tokens}));
   if (attrs.rows) {
     DS_ASSERT(in.shape.axes() == 2 && columns(in) % (2 * (attrs.heads + 2 * groups)) == 0);
   } else {
@@ -25,6 +27,7 @@ void check_rotary(const Operands& o) {
 BoundOp bind_rotary(const OpSite& at) {
   const auto& attrs = as<ops::Rotary>(at.op);
   return call(at, Rotary{.in = at.in(0),
+                         .positions = at.in(1),
                          .out = at.out(0),
                          .seq_len = at.program.extents.seq_len,
                          .heads = attrs.heads,
@@ -42,7 +45,9 @@ void reverse_rotary(Reverse& reverse, const Op& op) {
   auto attrs = as<ops::Rotary>(op);
   attrs.inverse = attrs.rows = true;
   const ValueId din = reverse.gradient_like(op, "in", dout);
-  reverse.emit(op, "", attrs, {dout}, {din});
+  std::vector<ValueId> operands{dout};
+  if (op.in.size() > 1) operands.push_back(op.in[1]);
+  reverse.emit(op, "", attrs, std::move(operands), {din});
   reverse.contribute(in, din);
 }
 
@@ -202,7 +207,7 @@ BoundOp bind_attention_backward(const OpSite& at) {
 }  // namespace
 
 constinit const OpRow ops::Rotary::row{.name = "rotary",
-                                       .in = {"qkv"},
+                                       .in = {"qkv", "positions??"},
                                        .out = {"qkv"},
                                        .check = check_rotary,
                                        .bind = bind_rotary,

@@ -48,11 +48,11 @@ struct UpdateAttrs {
 namespace ops {
 
 // embed.cpp
-/// tokens, wte, wpe? -> out
+/// tokens, wte, wpe?, positions?? -> out
 struct Embed {
   static const OpRow row;
 };
-/// tokens, dout -> dwte+, dwpe?+
+/// tokens, dout, positions?? -> dwte+, dwpe?+
 struct EmbedBackward {
   static const OpRow row;
 };
@@ -102,7 +102,7 @@ struct GeluBackward {
 };
 
 // attention.cpp
-/// qkv -> qkv
+/// qkv, positions?? -> qkv
 struct Rotary {
   static const OpRow row;
   std::int64_t heads = 0, kv_heads = 0;  // kv_heads = 0: as many as heads

@@ -171,7 +171,13 @@ TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens f
       Buffer wpe = random_buffer(act, {e.time, e.width}, 2);
       Buffer dout = random_buffer(act, {rows, e.width}, 3);
       const Kernels::Extents extents = extents_of({rows, e.width}, act);
-      for (const bool positions : {true, false}) {
+      std::vector<std::int32_t> numbers;
+      for (std::int64_t i = 0; i < rows; ++i)
+        numbers.push_back(static_cast<std::int32_t>(i * i % 37 % e.time));
+      const ConstTensor given{numbers.data(), DType::i32, {rows}};
+      // Positions of the data, those of the row, and none.
+      for (const int positions : {2, 1, 0}) {
+        const bool is_given = positions == 2;
         compare(
             extents, act,
             [&] {
@@ -180,7 +186,8 @@ TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens f
             [&](std::vector<Buffer>& r) {
               return Embed{.tokens = ids,
                            .wte = wte.view(),
-                           .wpe = positions ? wpe.view() : ConstTensor{},
+                           .wpe = positions > 0 ? wpe.view() : ConstTensor{},
+                           .positions = is_given ? given : ConstTensor{},
                            .out = r[0].tensor()};
             });
         if (e.vocab > 1000 && act != DType::bf16) continue;  // large tables
@@ -193,9 +200,10 @@ TEST_CASE("embeddings: tokens alone or with positions, and gradients of tokens f
             [&](std::vector<Buffer>& r) {
               return EmbedBackward{.tokens = ids,
                                    .dout = dout.view(),
+                                   .positions = is_given ? given : ConstTensor{},
                                    .dwte = r[0].tensor(),
-                                   .dwpe = positions ? r[1].tensor() : Tensor{},
-                                   .accumulate_wte = positions,
+                                   .dwpe = positions > 0 ? r[1].tensor() : Tensor{},
+                                   .accumulate_wte = positions > 0,
                                    .accumulate_wpe = act == DType::bf16};
             });
       }
@@ -259,11 +267,17 @@ TEST_CASE("rotary embedding of rows: both directions, in place and not") {
                                    .kv_heads = h.groups};
     for (const DType act : kActTypes) {
       Buffer in = random_buffer(act, shape, 1);
-      for (const bool inverse : {false, true}) {
+      std::vector<std::int32_t> positions;
+      for (std::int64_t i = 0; i < h.batch * h.time; ++i)
+        positions.push_back(static_cast<std::int32_t>(i * i % 59));
+      const ConstTensor given{positions.data(), DType::i32, {h.batch * h.time}};
+      for (const auto& [inverse, is_given] :
+           {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
         compare(
             extents, act, [&] { return buffers(random_buffer(act, shape, 2)); },
-            [&](std::vector<Buffer>& r) {
+            [&, inverse = inverse, is_given = is_given](std::vector<Buffer>& r) {
               return Rotary{.in = inverse ? r[0].view() : in.view(),
+                            .positions = is_given ? given : ConstTensor{},
                             .out = r[0].tensor(),
                             .seq_len = h.time,
                             .heads = h.heads,

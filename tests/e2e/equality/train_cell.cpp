@@ -12,11 +12,12 @@
 #include "engine/base/error.h"
 #include "engine/config/load.h"
 #include "engine/config/print.h"
-#include "engine/data/corpus.h"
+#include "engine/data/data_part.h"
 #include "engine/plugin/plugin.h"
 #include "engine/train/checkpointer.h"
 #include "engine/train/resume.h"
 #include "support/apart_device.h"
+#include "support/sample_file.h"
 #include "support/thread_collectives.h"
 
 namespace ds::test {
@@ -90,6 +91,7 @@ class Rank {
                             .gather = side_by_side ? make_group("gather") : nullptr,
                             .reduce = side_by_side ? make_group("reduce") : nullptr};
     const DataSet data = open_data(config.data);
+    config.data.fields = data.fields;
     const CpuOptions options{.threads = static_cast<int>(config.device.threads),
                              .isa = config.device.isa};
     const bool is_apart = choice_of(cell_, "device") == "apart";
@@ -186,8 +188,27 @@ class Rank {
 
 }  // namespace
 
+namespace {
+
+/// Rows of several documents, some with padding at the end.
+void write_packed(const std::string& path) {
+  constexpr std::int64_t kRows = 100, kLength = 16;
+  SampleField tokens{"tokens", "U16", kLength, {}}, documents{"documents", "I32", kLength, {}};
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const std::int64_t length = 3 + row % 7, padding = row % 3 == 0 ? 1 + row % 5 : 0;
+    for (std::int64_t i = 0; i < kLength; ++i) {
+      tokens.numbers.push_back((i % length * (1 + row % 2) + i / length * 5) % 200);
+      documents.numbers.push_back(i + padding >= kLength ? -1 : i / length);
+    }
+  }
+  std::ofstream(path, std::ios::binary) << sample_file({tokens, documents});
+}
+
+}  // namespace
+
 void write_job(const std::string& folder) {
   std::ofstream(folder + "/train.toml") << kJob;
+  write_packed(folder + "/packed");
   std::ofstream text(folder + "/text");
   std::uint32_t state = 1;
   for (int i = 0; i < 20000;

@@ -9,7 +9,8 @@
 #include <fstream>
 
 #include "engine/base/error.h"
-#include "engine/data/batch.h"
+#include "engine/data/byte_tokens.h"
+#include "engine/data/text_part.h"
 
 namespace {
 
@@ -37,7 +38,8 @@ class Folder {
   fs::path path_;
 };
 
-std::string all_of(const ds::Corpus& corpus) {
+std::string all_of(const std::unique_ptr<ds::DataPart>& part) {
+  const ds::Corpus& corpus = dynamic_cast<const ds::TextPart&>(*part).corpus();
   std::string text;
   while (static_cast<std::int64_t>(text.size()) < corpus.size()) {
     const auto at = static_cast<std::int64_t>(text.size());
@@ -79,7 +81,7 @@ TEST_CASE("files are joined in order of their paths, each once, in any order of 
   fs::create_directory(folder / "c.txt");  // the wildcard matches this folder, which is skipped
   const ds::DataSet set = ds::open_data(config_of({folder / "b*", folder / "*.txt"}));
   CHECK(all_of(set.train) == "aaaaaabbbbbb");
-  CHECK(set.validation.size() == 0);
+  CHECK(set.validation->size() == 0);
 }
 
 TEST_CASE("a fraction holds out the tail of each file") {
@@ -105,15 +107,25 @@ TEST_CASE("batches cross file borders; targets are shifted by one") {
   const Folder folder;
   folder.file("a", "abc");
   folder.file("b", "defgh");
-  const ds::Corpus corpus = ds::open_data(config_of({folder / "*"})).train;
+  const ds::DataSet set = ds::open_data(config_of({folder / "*"}));
   const std::int64_t offsets[] = {1, 3};
-  std::vector<std::int32_t> tokens(8), targets(8);
-  ds::fill_batch(corpus, offsets, 4, 256, tokens, targets);
+  std::vector<std::int32_t> tokens(8), targets(8), positions(8);
+  const auto fill = [&](std::int64_t limit) {
+    const auto memory = [](std::vector<std::int32_t>& numbers) {
+      return ds::Tensor{numbers.data(), ds::DType::i32, {8}};
+    };
+    set.train->fill(
+        offsets, std::vector<ds::BatchInput>{{ds::input::kTokens, memory(tokens), 0, limit},
+                                             {ds::input::kTargets, memory(targets), 0, limit},
+                                             {ds::input::kPositions, memory(positions), 2, 100}});
+  };
+  fill(256);
   CHECK(ds::decode_bytes(tokens) == "bcdedefg");
   CHECK(ds::decode_bytes(targets) == "cdefefgh");
-  const auto refused = [&](std::int64_t valid_vocab) -> std::string {
+  CHECK(positions == std::vector<std::int32_t>{2, 3, 4, 5, 2, 3, 4, 5});
+  const auto refused = [&](std::int64_t limit) -> std::string {
     try {
-      ds::fill_batch(corpus, offsets, 4, valid_vocab, tokens, targets);
+      fill(limit);
     } catch (const ds::Error& error) {
       return error.what();
     }
@@ -142,7 +154,7 @@ TEST_CASE("the identity follows content, not paths or file borders") {
   folder.file("p1", "hello ");
   folder.file("p2", "world");
   const auto identity = [](const std::string& pattern) {
-    return ds::open_data(config_of({pattern})).train.identity();
+    return ds::open_data(config_of({pattern})).train->identity();
   };
   CHECK(identity(one) == identity(folder / "p*"));
   CHECK(identity(one) != identity(two));

@@ -1,5 +1,5 @@
 // Tests of the safetensors header: written, read back, and refused when damaged.
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 
 #include <doctest/doctest.h>
 

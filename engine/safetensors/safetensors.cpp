@@ -1,5 +1,5 @@
 // The safetensors header: written and parsed.
-#include "engine/exchange/safetensors.h"
+#include "engine/safetensors/safetensors.h"
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +28,7 @@ std::string_view word_of(DType dtype) {
 
 Error refuse(const std::string& what) {
   return {ErrorKind::config, "not a safetensors file: " + printable_text(what, 500),
-          "save the model again"};
+          "write the file again"};
 }
 
 /// Returns the number of elements; nothing for an invalid shape.
@@ -40,24 +40,27 @@ std::optional<std::int64_t> count_of(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
-/// Returns nothing for a type that no weight has here.
-std::optional<SafetensorsEntry> entry_of(const std::string& name, const ordered_json& value,
-                                         std::int64_t bytes) {
-  const auto word = value.at("dtype").get<std::string>();
-  const auto* type = std::ranges::find(kTypes, word, &std::pair<DType, std::string_view>::second);
-  if (type == std::end(kTypes)) return std::nullopt;
+constexpr std::pair<std::string_view, std::int64_t> kTypeBytes[] = {
+    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2},
+    {"F16", 2},  {"BF16", 2}, {"I32", 4}, {"U32", 4},     {"F32", 4},     {"F64", 8}, {"I64", 8},
+    {"U64", 8}};
+
+SafetensorsTensor tensor_of(const std::string& name, const ordered_json& value,
+                            std::int64_t bytes) {
+  SafetensorsTensor tensor{.name = name,
+                           .type = value.at("dtype").get<std::string>(),
+                           .shape = value.at("shape").get<std::vector<std::int64_t>>()};
   const auto offsets = value.at("data_offsets").get<std::vector<std::int64_t>>();
-  SafetensorsEntry entry{.name = name,
-                         .dtype = type->first,
-                         .shape = value.at("shape").get<std::vector<std::int64_t>>()};
-  const std::optional<std::int64_t> count = count_of(entry.shape);
+  const std::optional<std::int64_t> count = count_of(tensor.shape);
+  const std::int64_t each = safetensors_type_bytes(tensor.type);
   if (offsets.size() != 2 || !count || offsets[0] < 0 || offsets[0] > offsets[1] ||
-      offsets[1] > bytes || (offsets[1] - offsets[0]) / size_of(entry.dtype) != *count ||
-      (offsets[1] - offsets[0]) % size_of(entry.dtype) != 0)
+      offsets[1] > bytes ||
+      (each > 0 &&
+       ((offsets[1] - offsets[0]) / each != *count || (offsets[1] - offsets[0]) % each != 0)))
     throw refuse(name + " does not match its shape, or lies outside the file");
-  entry.from = offsets[0];
-  entry.to = offsets[1];
-  return entry;
+  tensor.from = offsets[0];
+  tensor.to = offsets[1];
+  return tensor;
 }
 
 }  // namespace
@@ -85,18 +88,37 @@ std::int64_t safetensors_header_bytes(std::string_view first_eight) {
   return static_cast<std::int64_t>(length);
 }
 
-std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::int64_t bytes) {
-  std::vector<SafetensorsEntry> entries;
+std::int64_t safetensors_type_bytes(std::string_view type) {
+  const auto* const found =
+      std::ranges::find(kTypeBytes, type, &std::pair<std::string_view, std::int64_t>::first);
+  return found == std::end(kTypeBytes) ? 0 : found->second;
+}
+
+std::vector<SafetensorsTensor> parse_safetensors_tensors(std::string_view header,
+                                                         std::int64_t bytes) {
+  std::vector<SafetensorsTensor> tensors;
   try {
     const ordered_json json = ordered_json::parse(header);
     if (!json.is_object()) throw refuse("its header is not a JSON object");
-    for (const auto& [name, value] : json.items()) {
-      if (name == "__metadata__") continue;
-      const std::optional<SafetensorsEntry> entry = entry_of(name, value, bytes);
-      if (entry) entries.push_back(*entry);
-    }
+    for (const auto& [name, value] : json.items())
+      if (name != "__metadata__") tensors.push_back(tensor_of(name, value, bytes));
   } catch (const nlohmann::json::exception& error) {
     throw refuse(error.what());
+  }
+  return tensors;
+}
+
+std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::int64_t bytes) {
+  std::vector<SafetensorsEntry> entries;
+  for (SafetensorsTensor& tensor : parse_safetensors_tensors(header, bytes)) {
+    const auto* const type =
+        std::ranges::find(kTypes, tensor.type, &std::pair<DType, std::string_view>::second);
+    if (type == std::end(kTypes)) continue;
+    entries.push_back({.name = std::move(tensor.name),
+                       .dtype = type->first,
+                       .shape = std::move(tensor.shape),
+                       .from = tensor.from,
+                       .to = tensor.to});
   }
   return entries;
 }

@@ -36,4 +36,17 @@ std::int64_t safetensors_header_bytes(std::string_view first_eight);
 /// tensor outside of the file or of the wrong size.
 std::vector<SafetensorsEntry> parse_safetensors(std::string_view header, std::int64_t bytes);
 
+/// A tensor of any type: bytes [from, to) after the header.
+struct SafetensorsTensor {
+  std::string name{}, type{};  // type: the format's word, such as "I64"
+  std::vector<std::int64_t> shape{};
+  std::int64_t from = 0, to = 0;
+};
+/// Parses the same text and returns all tensors, also those of types that no weight has. Their
+/// sizes are checked where the type is one of whole bytes. Errors: as parse_safetensors().
+std::vector<SafetensorsTensor> parse_safetensors_tensors(std::string_view header,
+                                                         std::int64_t bytes);
+/// Returns the bytes of an element of a type of the format; 0 for an unknown type.
+std::int64_t safetensors_type_bytes(std::string_view type);
+
 }  // namespace ds
