@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/kernels/cpu/few_rows.h"
 #include "engine/kernels/cpu/head_layout.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cpu/scalar_log.h"
@@ -197,6 +198,23 @@ void for_chunks(const Context& c, const HeadLoss& a, Body body) {
   *static_cast<std::int64_t*>(a.count.data) = counted;
 }
 
+// Every row of the weights is read once, for all rows of the input.
+void few_logits(const Context& c, const Logits& a, std::int64_t rows) {
+  const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
+  const DType type = a.in.dtype;
+  const ActKernels& act = c.act(type);
+  auto* const out = static_cast<float*>(a.out.data);
+  c.pool.parallel_for(ceil_div(vocab, kPanel), [&](std::int64_t task, int) {
+    const std::int64_t first = task * kPanel;
+    for (std::int64_t v = first; v < std::min(first + kPanel, vocab); ++v) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        out[r * vocab + v] = act.dot(at(a.in.data, type, r * width),
+                                     at(a.weight.data, type, v * width), width);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 template <>
@@ -219,6 +237,7 @@ template <>
 void run(const Context& c, const Logits& a) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
   const std::int64_t rows = a.in.elements() / width;
+  if (rows <= kFewRows) return few_logits(c, a, rows);
   const Product product{.m = rows,
                         .n = vocab,
                         .k = width,

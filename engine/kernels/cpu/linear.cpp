@@ -1,6 +1,7 @@
 // Linear layers: forward with its epilogues, input gradient, weight and bias gradients.
 #include <cstring>
 
+#include "engine/kernels/cpu/few_rows.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cpu/product.h"
 
@@ -72,9 +73,8 @@ void run(const Context& c, const Linear& a) {
   product.a.data = a.in.data;
   product.b.data = a.weight.data;
   Scratch scratch = c.scratch();
-  const ProductScratch pieces(scratch, c, product);
   const ActKernels& act = c.act(a.in.dtype);
-  multiply(c, product, pieces, [&](const Tile& tile, int) {
+  const auto store = [&](const Tile& tile, int) {
     if (a.epilogue == Linear::Epilogue::heads) return store_heads(act, tile, a);
     const std::int64_t to = tile.row * n + tile.column;
     act.store_tile(tile.data, tile.rows, tile.columns,
@@ -82,7 +82,12 @@ void run(const Context& c, const Linear& a) {
                     .out = at(a.out.data, a.out.dtype, to),
                     .pre = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
                     .stride = n});
-  });
+  };
+  if (rows <= kFewRows) {
+    multiply_few(c, product, FewRowsScratch(scratch, c, product), store);
+  } else {
+    multiply(c, product, ProductScratch(scratch, c, product), store);
+  }
 }
 
 template <>
@@ -156,6 +161,9 @@ std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
       const ProductScratch measured(scratch, c, make(e.act, rows, k, n));
       largest = std::max(largest, scratch.used());
     }
+    Scratch scratch;
+    const FewRowsScratch measured(scratch, c, forward_product(e.act, rows, k, n));
+    largest = std::max(largest, scratch.used());
   }
   return largest;
 }
