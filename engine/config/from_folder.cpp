@@ -9,7 +9,8 @@
 namespace ds {
 namespace {
 
-std::string text_of(const std::string& path, const GivenKeys& given) {
+/// Returns a config.json. Errors: Error{config}.
+std::string text_of(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{1} << 20;  // a config.json is about a page long
   std::ifstream file(path, std::ios::binary);
   std::string text(kMost + 1, '\0');
@@ -17,9 +18,17 @@ std::string text_of(const std::string& path, const GivenKeys& given) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   const bool is_read = file.is_open() && !file.bad();
   if (is_read && text.size() <= kMost) return text;
-  throw given.error({"model.from"},
-                    path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
-                    "model.from names a Hugging Face folder that every node sees");
+  throw Error(ErrorKind::config, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
+              "name a Hugging Face folder, which every node sees");
+}
+
+HfConfig config_in(const std::string& path, const std::string& arch, std::int64_t positions) {
+  const std::string text = text_of(path);
+  try {
+    return read_hf_config(text, arch, positions);
+  } catch (const Error& error) {
+    throw error.with_context(path);
+  }
 }
 
 /// Returns whether a key can have the value.
@@ -62,13 +71,12 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
     throw given.error({"model.preset"}, "model.preset and model.from both name a model",
                       "leave one of them out");
   const std::string path = config.model.from + "/config.json";
-  const std::string text = text_of(path, given);
   const std::string arch = given.places.contains("model.arch") ? config.model.arch : "";
   HfConfig theirs;
   try {
-    theirs = read_hf_config(text, arch, config.data.seq_len);
+    theirs = config_in(path, arch, config.data.seq_len);
   } catch (const Error& error) {
-    throw given.error({"model.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
+    throw given.error({"model.from"}, error.what(), error.hint());
   }
   const std::vector<std::string> problems = problems_of(theirs, config, given);
   if (!problems.empty()) {
@@ -87,6 +95,27 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   fill("model.vocab", {theirs.vocab});
   fill("model.init", {config.model.from});
   for (const HfConfig::Field& field : theirs.fields) fill(field.key, field.value);
+}
+
+ModelConfig model_of_folder(const std::string& folder, std::int64_t positions) {
+  const std::string path = folder + "/config.json";
+  const HfConfig theirs = config_in(path, "", positions);
+  const std::vector<std::string> problems = problems_of(theirs, TrainConfig(), GivenKeys());
+  if (!problems.empty())
+    throw Error(ErrorKind::config,
+                fmt::format("{}: is not built:\n  {}", path, fmt::join(problems, "\n  ")),
+                "docs/models.md lists what is");
+  TrainConfig config;
+  config.model.arch = theirs.arch;
+  config.model.vocab = theirs.vocab;
+  for (const HfConfig::Field& field : theirs.fields) {
+    const Key& key = *find_key(field.key);
+    key.set(config, check_value(key, Entry{std::string(field.key), field.value, {}, ""}));
+  }
+  ModelConfig& model = config.model;
+  if (model.heads > 0 && model.head_size * model.heads == model.hidden) model.head_size = 0;
+  if (model.kv_heads == 0) model.kv_heads = model.heads;
+  return model;
 }
 
 }  // namespace ds

@@ -3,6 +3,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 namespace ds {
 namespace {
 
@@ -25,6 +27,7 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
 }
 
 void ModelBuilder::add_inputs(const Reads& reads) {
+  if (decodes()) return add_decode_inputs();
   MicroBatch batch;
   const auto add_input = [&](const char* name, std::int64_t elements, std::int64_t limit,
                              DType dtype = DType::i32) {
@@ -49,6 +52,19 @@ void ModelBuilder::add_inputs(const Reads& reads) {
   batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
   batch.count = add("count", ValueKind::activation, DType::i64, {1});
   if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
+  program_.micro_batches.push_back(std::move(batch));
+}
+
+void ModelBuilder::add_decode_inputs() {
+  MicroBatch batch;
+  const auto add_input = [&](const char* name, Shape shape) {
+    batch.inputs.push_back({.name = name, .value = add(name, ValueKind::input, DType::i32, shape)});
+  };
+  add_input(input::kTokens, {rows_});
+  add_input(input::kPositions, {rows_});
+  add_input(input::kSlots, {rows_});
+  add_input(input::kRanges, {batch_, positions_, 2});
+  if (positions_ > 1) add_input(input::kLast, {batch_});
   program_.micro_batches.push_back(std::move(batch));
 }
 
@@ -144,7 +160,39 @@ ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
   return out;
 }
 
-ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sight& sight) {
+/// Returns the input with the ranges that queries see; with a window, only the last positions.
+ValueId ModelBuilder::ranges_of(std::int64_t window) {
+  if (window == 0) return program_.input(input::kRanges);
+  std::vector<Input>& inputs = program_.micro_batches[0].inputs;
+  const auto known = std::ranges::find(inputs, input::kWindowRanges, &Input::name);
+  if (known != inputs.end()) {
+    DS_ASSERT(known->limit == window, "the layers of a model have one window, or none");
+    return known->value;
+  }
+  const ValueId value =
+      add(input::kWindowRanges, ValueKind::input, DType::i32, {batch_, positions_, 2});
+  inputs.push_back({.name = input::kWindowRanges, .value = value, .limit = window});
+  return value;
+}
+
+/// Returns the queries alone, and lets them see the cache.
+ValueId ModelBuilder::cached(const std::string& path, ValueId qkv, Sight& sight) {
+  const ValueId cache =
+      activation(path + ".cache", {1, batch_, 2 * kv_heads(), shape_.cache, head_size()});
+  program_.values[static_cast<std::size_t>(cache)].kept = true;
+  const ValueId queries =
+      activation(path + ".queries", {1, batch_, config_.heads, positions_, head_size()});
+  emit(ops::CacheKeys{.kv_heads = fewer_kv_heads()}, path + ".keys",
+       {qkv, program_.input(input::kSlots), cache}, {queries, cache});
+  sight.kv = cache;
+  sight.ranges = ranges_of(sight.window);
+  sight.causal = false;
+  sight.window = 0;
+  return queries;
+}
+
+ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, Sight sight) {
+  if (decodes() && sight.kv == kNoValue) qkv = cached(path, qkv, sight);
   const std::int64_t positions = program_.value(qkv).shape[3];
   const ValueId out = activation(path + ".out", {batch_ * positions, config_.heads * head_size()});
   const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions});
@@ -161,7 +209,19 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sigh
 
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
+void ModelBuilder::logits(ValueId weight) {
+  ValueId rows = program_.final_activation;
+  if (positions_ > 1) {
+    rows = activation("head.rows", {batch_, width_});
+    emit(ops::Embed{}, "head.rows",
+         {program_.input(input::kLast), program_.final_activation, kNoValue}, {rows});
+  }
+  program_.logits = statistic("logits", {batch_, config_.vocab});
+  emit(ops::Logits{}, "head", {rows, weight}, {program_.logits});
+}
+
 void ModelBuilder::head(ValueId weight) {
+  if (decodes()) return logits(weight);
   const MicroBatch& batch = program_.micro_batches[0];
   emit(ops::HeadLoss{.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows()}, "head",
        {program_.final_activation, weight, program_.input(input::kTargets)},
@@ -178,6 +238,7 @@ Kernels::Extents ModelBuilder::extents() const {
           .chunk_rows = chunk_rows(),
           .kv_heads = fewer_kv_heads(),
           .head_size = config_.head_size,
+          .key_len = shape_.cache,
           .act = shape_.act};
 }
 

@@ -77,10 +77,12 @@ class ModelBuilder {
     std::int64_t window = 0;
     float scale = 0;
   };
-  /// `qkv` holds the queries alone where `sight.kv` is given.
-  ValueId attention(const std::string& path, ValueId qkv, const Sight& sight);
+  /// `qkv` holds the queries alone where `sight.kv` is given. In a program that decodes, its keys
+  /// and values go into the cache, and the queries see what the input "ranges" says.
+  ValueId attention(const std::string& path, ValueId qkv, Sight sight);
   ValueId attention(const std::string& path, ValueId qkv) { return attention(path, qkv, {}); }
-  /// Emits the loss of final_activation with the (V, C) weights.
+  /// Emits the loss of final_activation with the (V, C) weights; or, in a program that decodes, the
+  /// logits of the last token of each sequence.
   void head(ValueId weight);
   [[nodiscard]] Kernels::Extents extents() const;
 
@@ -93,12 +95,24 @@ class ModelBuilder {
   }
   [[nodiscard]] std::int64_t head_size() const { return config_.elements_of_head(); }
 
+  [[nodiscard]] bool decodes() const { return shape_.cache > 0; }
+  /// The longest text that attention sees: T, or the positions of the cache.
+  [[nodiscard]] std::int64_t longest_text() const { return decodes() ? shape_.cache : positions_; }
+  /// Rows of a table of learned positions.
+  [[nodiscard]] std::int64_t table_positions() const {
+    return shape_.positions == 0 ? positions_ : shape_.positions;
+  }
+
   const ModelConfig& config_;
   const ModelShape& shape_;
   std::int64_t batch_, positions_, rows_, width_;
   Program program_;
 
  private:
+  void add_decode_inputs();
+  ValueId ranges_of(std::int64_t window);
+  ValueId cached(const std::string& path, ValueId qkv, Sight& sight);
+  void logits(ValueId weight);
   [[nodiscard]] std::int64_t chunk_rows() const;
   [[nodiscard]] DropoutAttrs draw(const std::string& path) const;
   int blocks_ = 0, block_ = -1;

@@ -176,6 +176,17 @@ struct HeadLossBackward {
   std::int64_t valid_vocab = 0, chunk_rows = 0;
 };
 
+// decode.cpp
+/// qkv, slots, cache -> queries, cache (the same)
+struct CacheKeys {
+  static const OpRow row;
+  std::int64_t kv_heads = 0;
+};
+/// in, weight -> logits
+struct Logits {
+  static const OpRow row;
+};
+
 // moves.cpp
 /// root? -> staging. Rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r].
 /// staging gets this rank's piece from each contributor, in rank order, at `at` of the
@@ -230,6 +241,7 @@ using OpAttrs =
                  ops::Attention, ops::AttentionBackward, ops::KeyRanges, ops::RelativeBias,
                  ops::RelativeBiasBackward, ops::SwiGlu, ops::SwiGluBackward, ops::Dropout,
                  ops::Add, ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather,
-                 ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
+                 ops::Copy, ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update,
+                 ops::CacheKeys, ops::Logits>;
 
 }  // namespace ds
