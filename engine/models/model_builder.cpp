@@ -24,6 +24,7 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
   DS_ASSERT(config_.head_size != 0 || width_ % config_.heads == 0);
   DS_ASSERT(config_.heads % kv_heads() == 0);
   DS_ASSERT(shape_.valid_vocab > 0 && shape_.valid_vocab <= config_.vocab);
+  DS_ASSERT(shape_.logits <= rows_ && (!decodes() || shape_.logits == batch_));
 }
 
 void ModelBuilder::add_inputs(const Reads& reads) {
@@ -36,7 +37,11 @@ void ModelBuilder::add_inputs(const Reads& reads) {
   };
   const DataFields& fields = shape_.fields;
   add_input(input::kTokens, rows_, shape_.valid_vocab);
-  add_input(input::kTargets, rows_, shape_.valid_vocab);
+  if (shape_.logits == 0) {
+    add_input(input::kTargets, rows_, shape_.valid_vocab);
+  } else if (shape_.logits < rows_) {
+    add_input(input::kLast, shape_.logits, rows_);
+  }
   if (reads.always_positions || fields.positions || fields.documents) {
     add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
     batch.inputs.back().first = reads.first_position;
@@ -49,8 +54,10 @@ void ModelBuilder::add_inputs(const Reads& reads) {
     if (fields.documents || fields.encoder_documents)
       add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
   }
-  batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
-  batch.count = add("count", ValueKind::activation, DType::i64, {1});
+  if (shape_.logits == 0) {
+    batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
+    batch.count = add("count", ValueKind::activation, DType::i64, {1});
+  }
   if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
   program_.micro_batches.push_back(std::move(batch));
 }
@@ -64,7 +71,7 @@ void ModelBuilder::add_decode_inputs() {
   add_input(input::kPositions, {rows_});
   add_input(input::kSlots, {rows_});
   add_input(input::kRanges, {batch_, positions_, 2});
-  if (positions_ > 1) add_input(input::kLast, {batch_});
+  if (shape_.logits < rows_) add_input(input::kLast, {shape_.logits});
   program_.micro_batches.push_back(std::move(batch));
 }
 
@@ -209,19 +216,20 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, Sight sigh
 
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
+// As many rows as there are need no list.
 void ModelBuilder::logits(ValueId weight) {
   ValueId rows = program_.final_activation;
-  if (positions_ > 1) {
-    rows = activation("head.rows", {batch_, width_});
-    emit(ops::Embed{}, "head.rows",
-         {program_.input(input::kLast), program_.final_activation, kNoValue}, {rows});
+  const ValueId last = program_.input(input::kLast);
+  if (last != kNoValue) {
+    rows = activation("head.rows", {shape_.logits, width_});
+    emit(ops::Embed{}, "head.rows", {last, program_.final_activation, kNoValue}, {rows});
   }
-  program_.logits = statistic("logits", {batch_, config_.vocab});
+  program_.logits = statistic("logits", {shape_.logits, config_.vocab});
   emit(ops::Logits{}, "head", {rows, weight}, {program_.logits});
 }
 
 void ModelBuilder::head(ValueId weight) {
-  if (decodes()) return logits(weight);
+  if (shape_.logits > 0) return logits(weight);
   const MicroBatch& batch = program_.micro_batches[0];
   emit(ops::HeadLoss{.valid_vocab = shape_.valid_vocab, .chunk_rows = chunk_rows()}, "head",
        {program_.final_activation, weight, program_.input(input::kTargets)},

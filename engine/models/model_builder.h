@@ -81,8 +81,8 @@ class ModelBuilder {
   /// and values go into the cache, and the queries see what the input "ranges" says.
   ValueId attention(const std::string& path, ValueId qkv, Sight sight);
   ValueId attention(const std::string& path, ValueId qkv) { return attention(path, qkv, {}); }
-  /// Emits the loss of final_activation with the (V, C) weights; or, in a program that decodes, the
-  /// logits of the last token of each sequence.
+  /// Emits the loss of final_activation with the (V, C) weights; or, in a program without a loss,
+  /// the logits of the rows that the input "last" names.
   void head(ValueId weight);
   [[nodiscard]] Kernels::Extents extents() const;
 

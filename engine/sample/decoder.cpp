@@ -28,6 +28,7 @@ DecodePrograms build_decode(const ModelConfig& config, const DecodeShape& shape)
                    .seq_len = shape.piece,
                    .valid_vocab = shape.valid_vocab,
                    .act = shape.act,
+                   .logits = shape.sequences,
                    .cache = shape.room,
                    .positions = shape.positions};
   ModelShape token = piece;

@@ -28,54 +28,51 @@ class FixtureWeights final : public StateSource {
   const Fixture& fixture_;
 };
 
-/// The decode programs of a fixture's model in memory.
-class Decoding {
+/// Programs over the weights of a fixture, in memory.
+class InMemory {
  public:
-  Decoding(const Fixture& fixture, DType act, std::int64_t sequences)
+  InMemory(const Fixture& fixture, const std::vector<const Program*>& programs)
       : backend_(make_cpu_backend({.threads = 2})), stream_(backend_.device->make_stream()) {
-    const auto positions = static_cast<std::int64_t>(fixture.model("seq_len"));
-    programs_ = build_decode(
-        model_of(fixture), {.sequences = sequences,
-                            .room = positions,
-                            .positions = positions,
-                            .piece = kPiece,
-                            .valid_vocab = static_cast<std::int64_t>(fixture.model("valid_vocab")),
-                            .act = act});
-    const auto bytes = [&](const Program& program) {
-      verify(program);
-      return static_cast<std::int64_t>(backend_.kernels->workspace_bytes(program.extents));
-    };
-    const PlacementPlan plan = place({&programs_.prefill, &programs_.step},
-                                     std::max(bytes(programs_.prefill), bytes(programs_.step)));
+    std::size_t scratch = 0;
+    for (const Program* program : programs) {
+      verify(*program);
+      scratch = std::max(scratch, backend_.kernels->workspace_bytes(program->extents));
+    }
+    const PlacementPlan plan = place(programs, static_cast<std::int64_t>(scratch));
     const TierPlan& device = plan.device();
     arena_ = backend_.device->allocate(Tier::device, static_cast<std::size_t>(device.total_bytes));
     // NaN everywhere, also in what a training step would have left in the cache.
     std::memset(arena_->data(), 0xFF, arena_->bytes());
     backend_.kernels->set_workspace(arena_->data() + device.workspace_offset,
                                     static_cast<std::size_t>(device.workspace_bytes));
-    const auto bind = [&](const Program& program, std::size_t index) {
-      return std::make_unique<Executor>(program, plan.offsets[index],
-                                        edges_of(program, plan.offsets[index]), backend_,
-                                        make_workplace(arena_->data(), nullptr, *stream_));
-    };
-    prefill_ = bind(programs_.prefill, 0);
-    step_ = bind(programs_.step, 1);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      executors_.push_back(std::make_unique<Executor>(
+          *programs[i], plan.offsets[i], edges_of(*programs[i], plan.offsets[i]), backend_,
+          make_workplace(arena_->data(), nullptr, *stream_)));
+    }
     FixtureWeights weights(fixture);
-    fill_states(programs_.prefill, ShardSpec{}, *prefill_, nullptr, weights, *backend_.kernels,
+    fill_states(*programs[0], ShardSpec{}, *executors_[0], nullptr, weights, *backend_.kernels,
                 *stream_);
-    decoder_ = std::make_unique<Decoder>(Decoder::Bound{programs_.prefill, *prefill_},
-                                         Decoder::Bound{programs_.step, *step_});
   }
-  Decoder& decoder() { return *decoder_; }
+  Executor& executor(std::size_t i) { return *executors_[i]; }
 
  private:
   Backend backend_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Arena> arena_;
-  DecodePrograms programs_;
-  std::unique_ptr<Executor> prefill_, step_;
-  std::unique_ptr<Decoder> decoder_;
+  std::vector<std::unique_ptr<Executor>> executors_;
 };
+
+DecodePrograms decode_programs(const Fixture& fixture, DType act, std::int64_t sequences) {
+  const auto positions = static_cast<std::int64_t>(fixture.model("seq_len"));
+  return build_decode(model_of(fixture),
+                      {.sequences = sequences,
+                       .room = positions,
+                       .positions = positions,
+                       .piece = kPiece,
+                       .valid_vocab = static_cast<std::int64_t>(fixture.model("valid_vocab")),
+                       .act = act});
+}
 
 /// Difference of logits from those of the fixture, in the norm of all that were compared.
 class Difference {
@@ -101,7 +98,9 @@ class Difference {
 /// Reads `first + b` tokens of sequence b at once and the rest one by one.
 double difference_of(const Fixture& fixture, DType act, std::size_t first) {
   const std::size_t batch = fixture.model("micro"), time = fixture.model("seq_len");
-  Decoding model(fixture, act, static_cast<std::int64_t>(batch));
+  const DecodePrograms programs = decode_programs(fixture, act, static_cast<std::int64_t>(batch));
+  InMemory memory(fixture, {&programs.prefill, &programs.step});
+  Decoder decoder({programs.prefill, memory.executor(0)}, {programs.step, memory.executor(1)});
   const auto tokens = fixture.array<std::int32_t>("tokens.0");
   Difference difference(fixture);
   std::vector<std::size_t> lengths(batch);
@@ -110,19 +109,19 @@ double difference_of(const Fixture& fixture, DType act, std::size_t first) {
     lengths[b] = std::min(first + b, time);
     prompts[b] = std::span(tokens).subspan(b * time, lengths[b]);
   }
-  model.decoder().read(prompts);
+  decoder.read(prompts);
   while (true) {
     std::vector<std::int32_t> next(batch, -1);
     bool goes_on = false;
     for (std::size_t b = 0; b < batch; ++b) {
       if (lengths[b] > time) continue;
-      difference.add(model.decoder().logits(b), b * time + lengths[b] - 1);
+      difference.add(decoder.logits(b), b * time + lengths[b] - 1);
       if (lengths[b]++ == time) continue;
       next[b] = tokens[b * time + lengths[b] - 1];
       goes_on = true;
     }
     if (!goes_on) return difference.relative();
-    model.decoder().add(next);
+    decoder.add(next);
   }
 }
 
@@ -135,6 +134,45 @@ TEST_CASE("fp32: the logits at every position are those of PyTorch's whole forwa
       CAPTURE(name);
       CAPTURE(first);
       CHECK(difference_of(fixture, DType::f32, first) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a program without a loss returns the logits of the rows that are named") {
+  for (const char* name : {"gpt2_odd", "llama_odd"}) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    const auto size = [&](const char* key) {
+      return static_cast<std::int64_t>(fixture.model(key));
+    };
+    const std::int64_t rows = size("micro") * size("seq_len");
+    for (const std::int64_t wanted : {std::int64_t{3}, rows}) {
+      const Program program = build_model(model_of(fixture), {.micro = size("micro"),
+                                                              .seq_len = size("seq_len"),
+                                                              .valid_vocab = size("valid_vocab"),
+                                                              .logits = wanted});
+      InMemory memory(fixture, {&program});
+      const Executor& executor = memory.executor(0);
+      const auto fill = [&](const char* input, const std::vector<std::int32_t>& values) {
+        const Tensor to = executor.tensor(program.input(input));
+        REQUIRE(to.elements() == std::ssize(values));
+        std::memcpy(to.data, values.data(), static_cast<std::size_t>(to.bytes()));
+      };
+      fill(input::kTokens, fixture.array<std::int32_t>("tokens.0"));
+      const auto last = static_cast<std::int32_t>(rows - 1);
+      if (wanted == 3) fill(input::kLast, {last, 0, 2});
+      StepContext context;
+      memory.executor(0).run(context);
+      const Tensor out = executor.tensor(program.logits);
+      const std::span logits(static_cast<const float*>(out.data),
+                             static_cast<std::size_t>(out.elements()));
+      Difference difference(fixture);
+      for (std::int64_t i = 0; i < wanted; ++i) {
+        const std::int64_t row = wanted == rows ? i : i == 0 ? last : i == 1 ? 0 : 2;
+        difference.add(logits.subspan(static_cast<std::size_t>(i * out.shape[1])),
+                       static_cast<std::size_t>(row));
+      }
+      CHECK(difference.relative() <= 1e-5);
     }
   }
 }
