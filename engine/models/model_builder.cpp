@@ -46,13 +46,13 @@ void ModelBuilder::add_inputs(const Reads& reads) {
     add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
     batch.inputs.back().first = reads.first_position;
   }
-  if (fields.documents) add_input(input::kDocuments, rows_, kMostDocuments);
+  const bool has_documents = fields.documents || (reads.encoder && fields.encoder_documents);
+  if (has_documents) add_input(input::kDocuments, rows_, kMostDocuments);
   if (reads.token_types > 0) add_input(input::kTokenTypes, rows_, reads.token_types);
   if (reads.encoder) {
     const std::int64_t encoder_rows = batch_ * fields.encoder_len;
     add_input(input::kEncoderTokens, encoder_rows, shape_.valid_vocab);
-    if (fields.documents || fields.encoder_documents)
-      add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
+    if (has_documents) add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
   }
   if (shape_.logits == 0) {
     batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
@@ -60,6 +60,17 @@ void ModelBuilder::add_inputs(const Reads& reads) {
   }
   if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
   program_.micro_batches.push_back(std::move(batch));
+  ranges_ = key_ranges("ranges", program_.input(input::kDocuments));
+}
+
+ValueId ModelBuilder::key_ranges(const std::string& path, ValueId documents,
+                                 ValueId key_documents) {
+  if (documents == kNoValue) return kNoValue;
+  const std::int64_t queries = program_.value(documents).shape[0] / batch_;
+  const ValueId ranges =
+      add(path + ".out", ValueKind::activation, DType::i32, {batch_, queries, 2});
+  emit(ops::KeyRanges{}, path, {documents, key_documents}, {ranges});
+  return ranges;
 }
 
 void ModelBuilder::add_decode_inputs() {

@@ -80,7 +80,13 @@ class ModelBuilder {
   /// `qkv` holds the queries alone where `sight.kv` is given. In a program that decodes, its keys
   /// and values go into the cache, and the queries see what the input "ranges" says.
   ValueId attention(const std::string& path, ValueId qkv, Sight sight);
-  ValueId attention(const std::string& path, ValueId qkv) { return attention(path, qkv, {}); }
+  /// Attention within the documents of a row, if it has any.
+  ValueId attention(const std::string& path, ValueId qkv) {
+    return attention(path, qkv, {.ranges = ranges_});
+  }
+  /// Emits the ranges of keys that the queries of `documents` see among those of `key_documents`,
+  /// or among themselves. Returns kNoValue where the program has no such input.
+  ValueId key_ranges(const std::string& path, ValueId documents, ValueId key_documents = kNoValue);
   /// Emits the loss of final_activation with the (V, C) weights; or, in a program without a loss,
   /// the logits of the rows that the input "last" names.
   void head(ValueId weight);
@@ -107,6 +113,7 @@ class ModelBuilder {
   const ModelShape& shape_;
   std::int64_t batch_, positions_, rows_, width_;
   Program program_;
+  ValueId ranges_ = kNoValue;  // of keys that each query sees among the documents of its row
 
  private:
   void add_decode_inputs();

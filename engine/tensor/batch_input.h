@@ -33,7 +33,7 @@ inline constexpr const char* kWindowRanges = "window_ranges";  // the same withi
 /// Where an input of one micro-batch lies, in memory that host code writes.
 struct BatchInput {
   std::string_view name;
-  Tensor memory;           // without data: the program does not read it
+  Tensor memory{};         // without data: the program does not read it
   std::int64_t first = 0;  // positions: that of a document's first token
   std::int64_t limit = 0;  // numbers must be less
 };

@@ -118,11 +118,19 @@ class AllOps {
     const std::int64_t few = std::min<std::int64_t>(rows_, 5);
     Buffer in = random_buffer(act_, {few, c_.width}, 32), out(act_, {few, c_.ffn});
     Buffer weight = random_buffer(act_, {c_.width, c_.ffn}, 33);
-    Buffer table = random_buffer(act_, {c_.vocab, c_.width}, 34), logits(DType::f32, {few, c_.vocab});
+    Buffer table = random_buffer(act_, {c_.vocab, c_.width}, 34),
+           logits(DType::f32, {few, c_.vocab});
     bench_.run(Linear{.in = in.view(), .weight = weight.view(), .out = out.tensor()});
     report("linear of few rows", out);
     bench_.run(Logits{.in = in.view(), .weight = table.view(), .out = logits.tensor()});
     report("logits of few rows", logits);
+  }
+
+  [[nodiscard]] std::vector<std::int32_t> some_positions() const {
+    std::vector<std::int32_t> positions(static_cast<std::size_t>(rows_));
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      positions[i] = static_cast<std::int32_t>(i * i % 7 % static_cast<std::size_t>(c_.time));
+    return positions;
   }
 
   /// Runs cross-attention in two documents, with a window and a bias.
@@ -176,13 +184,6 @@ class AllOps {
     bench_.run(
         RelativeBiasBackward{.dout = dbias.view(), .dtable = dtable.tensor(), .queries = c_.time});
     report("relative bias dtable", dtable);
-  }
-
-  [[nodiscard]] std::vector<std::int32_t> some_positions() const {
-    std::vector<std::int32_t> positions(static_cast<std::size_t>(rows_));
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      positions[i] = static_cast<std::int32_t>(i * i % 7 % static_cast<std::size_t>(c_.time));
-    return positions;
   }
 
   DropoutDraw some_draw() {

@@ -102,7 +102,7 @@ expect 65 "data.train: 3 bytes are too few for data.seq_len = 32 and its target
 expect 65 "data.train: $PWD is a folder
   hint: name the files inside it, for example $PWD/*.txt" good.toml data.train=.
 expect 65 "data.validation: $PWD/text is also in data.train
-  hint: name other text there, or set data.validation to a fraction to hold out the end of each file" good.toml data.validation=text
+  hint: name other files there, or set data.validation to a fraction to hold out the end of each file" good.toml data.validation=text
 
 # A model that does not fit: 12 TB of weights. The numbers depend on the machine, so only the form of the message is checked.
 env -u RANK -u WORLD_SIZE timeout 100 "$dsrunner" --check good.toml model.layers=256 model.hidden=32768 model.heads=256 >out 2>err </dev/null

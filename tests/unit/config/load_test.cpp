@@ -31,6 +31,32 @@ TEST_CASE("presets give sizes; given keys override them; the vocabulary is padde
   CHECK(config_of(kSmallest, {"model.preset=llama-65b"}).model.norm_eps == 1e-5);
 }
 
+TEST_CASE("the tokens are the tokenizer's, or the vocabulary before it is padded") {
+  CHECK(config_of(kSmallest, {"model.preset=gpt2-124m"}).model.tokens == 256);
+  const ds::TrainConfig numbers =
+      config_of(kSmallest, {"model.preset=gpt2-124m", "data.format=samples"});
+  CHECK(numbers.data.tokenizer == "none");
+  CHECK(numbers.model.tokens == 50257);
+  CHECK(numbers.model.vocab == 50304);
+  const ds::ModelConfig small =
+      config_of(kSmallest, {"data.format=samples", "model.vocab=50"}).model;
+  CHECK(small.tokens == 50);
+  CHECK(small.vocab == 64);
+  CHECK(config_of(kSmallest, {"data.format=samples", "data.tokenizer=bytes"}).model.tokens == 256);
+  // As a checkpoint's config has them.
+  CHECK(config_of(kSmallest, {"data.format=samples", "model.vocab=64", "model.tokens=50"})
+            .model.tokens == 50);
+  CHECK(has(error_with({"model.tokens=300"}), "data.tokenizer = \"bytes\" has 256 tokens"));
+  CHECK(has(error_with({"data.format=samples"}), "missing key model.vocab"));
+  CHECK(has(error_with({"data.tokenizer=none"}), "does not apply to text"));
+  for (const char* prompt : {"sample.prompt=words", "sample.prompt=\"\"", "sample.prompt=\"50\"",
+                             "sample.prompt=1 -2", "sample.prompt=1 99999999999"})
+    CHECK(has(error_with({"data.format=samples", "model.vocab=50", "sample.tokens=1", prompt}),
+              "needs a sample.prompt of token numbers, 0 to 49"));
+  CHECK(error_with({"data.format=samples", "model.vocab=50", "sample.tokens=1",
+                    "sample.prompt=\"1  49\""}) == "no error");
+}
+
 TEST_CASE("overrides take TOML and bare words, and the last one wins") {
   const ds::TrainConfig config = config_of(
       kSmallest, {"train.steps=5", "train.steps=7", "precision.dtype=bf16",
