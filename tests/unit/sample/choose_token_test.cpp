@@ -13,15 +13,15 @@
 namespace ds {
 namespace {
 
-using Logits = std::vector<float>;
+using Row = std::vector<float>;  // of logits
 
-int choose(const Logits& logits, const TokenChoice& how, double uniform) {
+int choose(const Row& logits, const TokenChoice& how, double uniform) {
   TokenChooser chooser(std::ssize(logits));
   return chooser.choose(logits, how, uniform);
 }
 
 /// Returns the candidates by the definition: sorted whole, cut at k, then where the sum reaches p.
-std::vector<int> candidates(const Logits& logits, const TokenChoice& how) {
+std::vector<int> candidates(const Row& logits, const TokenChoice& how) {
   std::vector<int> order(logits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   const auto at = [&](int token) { return logits[static_cast<std::size_t>(token)]; };
@@ -40,7 +40,7 @@ std::vector<int> candidates(const Logits& logits, const TokenChoice& how) {
 }
 
 /// Returns how often each token is chosen by evenly spaced numbers.
-std::map<int, double> shares(const Logits& logits, const TokenChoice& how, int draws = 20000) {
+std::map<int, double> shares(const Row& logits, const TokenChoice& how, int draws = 20000) {
   TokenChooser chooser(std::ssize(logits));
   std::map<int, double> found;
   for (int i = 0; i < draws; ++i)
@@ -48,8 +48,8 @@ std::map<int, double> shares(const Logits& logits, const TokenChoice& how, int d
   return found;
 }
 
-Logits some_logits(std::size_t n, std::uint64_t seed) {
-  Logits logits(n);
+Row some_logits(std::size_t n, std::uint64_t seed) {
+  Row logits(n);
   for (std::size_t i = 0; i < n; ++i) {
     seed = seed * 6364136223846793005U + 1442695040888963407U;
     logits[i] = static_cast<float>(seed >> 60) / 4.0F;  // 16 values: many ties
@@ -65,7 +65,7 @@ TEST_CASE("temperature 0 takes the likeliest token; of equal ones, that with the
 }
 
 TEST_CASE("a draw takes each token as often as its probability says") {
-  const Logits logits{0, std::log(2.0F), std::log(5.0F)};
+  const Row logits{0, std::log(2.0F), std::log(5.0F)};
   const auto plain = shares(logits, {.temperature = 1});
   CHECK(plain.at(0) == doctest::Approx(1.0 / 8).epsilon(1e-3));
   CHECK(plain.at(2) == doctest::Approx(5.0 / 8).epsilon(1e-3));
@@ -81,14 +81,14 @@ TEST_CASE("top-k and top-p keep the likeliest tokens, and of equal ones those wi
   CHECK(shares({1, 1, 1, 1}, {.temperature = 1, .top_p = 0.75}).size() == 3);
   CHECK(shares({1, 1, 1, 1}, {.temperature = 1, .top_p = 0.1}).size() == 1);
   // Temperature comes first, then k, then p of what is left.
-  const Logits logits{0, std::log(2.0F), std::log(4.0F), std::log(8.0F)};
+  const Row logits{0, std::log(2.0F), std::log(4.0F), std::log(8.0F)};
   CHECK(shares(logits, {.temperature = 1, .top_k = 2, .top_p = 0.6}).size() == 1);
   CHECK(shares(logits, {.temperature = 1, .top_p = 0.6}).size() == 2);
 }
 
 TEST_CASE("the candidates are those of the definition, for many shapes") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const Logits logits = some_logits(1 + seed % 37, seed);
+    const Row logits = some_logits(1 + seed % 37, seed);
     for (const TokenChoice& how : {TokenChoice{.temperature = 0.7},
                                    {.temperature = 1, .top_k = 5},
                                    {.temperature = 2, .top_p = 0.8},
