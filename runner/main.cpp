@@ -20,6 +20,7 @@
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
 #include "runner/rank_env.h"
+#include "runner/sample_command.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average ...     see dslaunch plan --help, ...
+  dsrunner plan | inspect | export | average | sample ...     see dslaunch plan --help, ...
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
@@ -60,6 +61,7 @@ constexpr Tool kTools[] = {
     {"inspect", ds::run_inspect},
     {"export", ds::run_export},
     {"average", ds::run_average},
+    {"sample", ds::run_sample},
 };
 
 const Tool* find_tool(std::string_view name) {

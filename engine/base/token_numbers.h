@@ -1,4 +1,4 @@
-// Token numbers as text, with blanks between.
+// Token numbers as text, with blanks or commas between.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,14 +16,16 @@
 
 namespace ds {
 
-/// Returns the numbers of "464 995"; nothing for a text with anything else in it.
+/// Returns the numbers of "464 995" or "464,995"; nothing for a text with anything else in it.
 inline std::optional<std::vector<std::int32_t>> token_numbers(std::string_view text) {
   std::vector<std::int32_t> tokens;
-  for (const std::string_view word : split(text, ' ')) {
-    if (word.empty()) continue;
-    const std::optional<std::int32_t> number = whole_number<std::int32_t>(word);
-    if (!number) return std::nullopt;
-    tokens.push_back(*number);
+  for (const std::string_view part : split(text, ' ')) {
+    for (const std::string_view word : split(part, ',')) {
+      if (word.empty()) continue;
+      const std::optional<std::int32_t> number = whole_number<std::int32_t>(word);
+      if (!number) return std::nullopt;
+      tokens.push_back(*number);
+    }
   }
   return tokens;
 }

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/token_numbers.h"
 #include "engine/base/units.h"
 #include "engine/base/whole_number.h"
 
@@ -78,6 +80,54 @@ constexpr ToolOption kAverage[] = {
      1000},
 };
 
+constexpr ToolOption kSample[] = {
+    {.name = "--tokens",
+     .kind = Kind::tokens,
+     .argument = "NUMBERS",
+     .help = "Prompt of token numbers, as 464,3139,286 (several times: several\n"
+             "prompts)",
+     .section = "Prompts",
+     .repeats = true},
+    {.name = "--prompt",
+     .kind = Kind::text,
+     .argument = "TEXT",
+     .help = "Prompt as text, for models whose tokens are bytes (several times:\n"
+             "several prompts)",
+     .section = "Prompts",
+     .repeats = true},
+    {"--prompts", Kind::text, "FILE",
+     "File with a prompt on each line: token numbers, or text for models\n"
+     "whose tokens are bytes",
+     "Prompts"},
+    {"--length", Kind::number, "N", "Most tokens to add to each prompt (default: 64)", "Tokens", 1,
+     1 << 24},
+    {"--temperature", Kind::decimal, "X",
+     "Draw tokens by their probabilities at this temperature; 0 takes the\n"
+     "likeliest token (default: 0)",
+     "Tokens", 0, 1000},
+    {"--top-k", Kind::number, "N", "Draw only among the N likeliest tokens", "Tokens", 1, 1 << 24},
+    {"--top-p", Kind::decimal, "X",
+     "Draw only among the fewest likeliest tokens whose probabilities add\n"
+     "up to X",
+     "Tokens", 0, 1, true},
+    {"--seed", Kind::number, "N", "Seed of the random numbers (default: 1)", "Tokens", 0,
+     (std::int64_t{1} << 53) - 1},
+    {"--end", Kind::tokens, "NUMBERS",
+     "Tokens that end a text (default: eos_token_id of the folder's\n"
+     "generation_config.json or config.json; a checkpoint has none)",
+     "Tokens"},
+    {"--ignore-end", Kind::flag, "", "Go on after a token that ends a text", "Tokens"},
+    {"--dtype", Kind::choice, "fp32|bf16|fp16", "Type of weights and activations (default: fp32)",
+     "Work"},
+    {"--device", Kind::choice, "auto|cpu|cuda",
+     "What computes (default: auto: a GPU if there is one)", "Work"},
+    {"--threads", Kind::number, "N", "Threads on a CPU (default: as many as cores)", "Work", 1,
+     1024},
+    {"--batch", Kind::number, "N", "Most prompts that are continued together (default: 8)", "Work",
+     1, 8},
+    {"--json", Kind::flag, "", "Print JSON", "Output"},
+};
+
 /// "fp32, bf16, fp16"
 std::string listed(std::string_view choices) {
   std::string list;
@@ -94,12 +144,27 @@ bool is_choice(std::string_view choices, std::string_view value) {
   throw Error(ErrorKind::usage, fmt::format("{} must be {}, not '{}'", option.name, form, value));
 }
 
+/// Returns a decimal number such as 0.9 or 1e-3; nothing if the text is anything else.
+std::optional<double> decimal_number(std::string_view text) {
+  const std::optional<double> value = whole_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::int32_t> given_tokens(std::string_view what, std::string_view text) {
+  const auto is_negative = [](std::int32_t number) { return number < 0; };
+  std::optional<std::vector<std::int32_t>> numbers = token_numbers(text);
+  if (numbers && !numbers->empty() && std::ranges::none_of(*numbers, is_negative)) return *numbers;
+  throw Error(ErrorKind::usage, fmt::format("{}: '{}' are not token numbers", what, text),
+              "write numbers with commas between, as 464,3139,286");
+}
 
 std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "plan") return kPlan;
   if (tool == "inspect") return kInspect;
   if (tool == "export") return kExport;
+  if (tool == "sample") return kSample;
   DS_ASSERT(tool == "average");
   return kAverage;
 }
@@ -117,6 +182,19 @@ void check_tool_value(const ToolOption& option, std::string_view value) {
       if (number && *number >= option.least && *number <= option.most) return;
       refuse(option, fmt::format("an integer from {} to {}", option.least, option.most), value);
     }
+    case Kind::decimal: {
+      const std::optional<double> number = decimal_number(value);
+      const auto least = static_cast<double>(option.least);
+      const bool is_large = number && (option.above ? *number > least : *number >= least);
+      if (is_large && *number <= static_cast<double>(option.most)) return;
+      refuse(option,
+             fmt::format("a number {} {} {} {}", option.above ? "above" : "from", option.least,
+                         option.above ? "and at most" : "to", option.most),
+             value);
+    }
+    case Kind::tokens:
+      static_cast<void>(given_tokens(option.name, value));
+      return;
     case Kind::bytes:
       if (parse_bytes(value) && value.find(' ') == std::string_view::npos) return;
       refuse(option, "a size such as 80G or 512GiB", value);
@@ -151,14 +229,25 @@ ToolWords::ToolWords(std::string_view tool, const std::vector<std::string>& word
       value = words[++index];
     }
     check_tool_value(*option, value);
-    if (!options_.emplace(name, std::move(value)).second)
+    std::vector<std::string>& given = options_[std::string(name)];
+    given.push_back(std::move(value));
+    if (given.size() > 1 && !option->repeats)
       throw Error(ErrorKind::usage, fmt::format("{} is given twice", name));
   }
 }
 
 std::string ToolWords::value(std::string_view option) const {
   const auto found = options_.find(option);
-  return found == options_.end() ? std::string() : found->second;
+  return found == options_.end() ? std::string() : found->second.front();
+}
+
+std::vector<std::string> ToolWords::values(std::string_view option) const {
+  const auto found = options_.find(option);
+  return found == options_.end() ? std::vector<std::string>() : found->second;
+}
+
+double ToolWords::decimal(std::string_view option, double otherwise) const {
+  return has(option) ? decimal_number(value(option)).value_or(otherwise) : otherwise;
 }
 
 std::int64_t ToolWords::number(std::string_view option, std::int64_t otherwise) const {

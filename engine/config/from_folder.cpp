@@ -11,8 +11,8 @@
 namespace ds {
 namespace {
 
-/// Returns the text of a file below the folder that `key` names.
-std::string text_of(const std::string& path, std::string_view key, const GivenKeys& given) {
+/// Returns the text of a config file. Errors: Error{config}.
+std::string text_of(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{1} << 20;  // a config.json is about a page long
   std::ifstream file(path, std::ios::binary);
   std::string text(kMost + 1, '\0');
@@ -20,8 +20,17 @@ std::string text_of(const std::string& path, std::string_view key, const GivenKe
   text.resize(static_cast<std::size_t>(file.gcount()));
   const bool is_read = file.is_open() && !file.bad();
   if (is_read && text.size() <= kMost) return text;
-  throw given.error({key}, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
-                    fmt::format("{} names a folder that every node sees", key));
+  throw Error(ErrorKind::config, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
+              "name a Hugging Face folder, which every node sees");
+}
+
+HfConfig config_in(const std::string& path, const std::string& arch, std::int64_t positions) {
+  const std::string text = text_of(path);
+  try {
+    return read_hf_config(text, arch, positions);
+  } catch (const Error& error) {
+    throw error.with_context(path);
+  }
 }
 
 /// Returns whether a key can have the value.
@@ -88,7 +97,7 @@ class Filler {
 void apply_adapter(TrainConfig& config, GivenKeys& given) {
   if (config.lora.from.empty()) return;
   const std::string path = config.lora.from + "/adapter_config.json";
-  const std::string text = text_of(path, "lora.from", given);
+  const std::string text = text_of(path);
   PeftConfig theirs;
   try {
     theirs = read_peft_config(text);
@@ -112,13 +121,12 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
     throw given.error({"model.preset"}, "model.preset and model.from both name a model",
                       "leave one of them out");
   const std::string path = config.model.from + "/config.json";
-  const std::string text = text_of(path, "model.from", given);
   const std::string arch = given.places.contains("model.arch") ? config.model.arch : "";
   HfConfig theirs;
   try {
-    theirs = read_hf_config(text, arch, config.data.seq_len);
+    theirs = config_in(path, arch, config.data.seq_len);
   } catch (const Error& error) {
-    throw given.error({"model.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
+    throw given.error({"model.from"}, error.what(), error.hint());
   }
   std::vector<std::string> problems = std::move(theirs.refused);
   if (given.places.contains("model.arch") && config.model.arch != theirs.arch)
@@ -132,6 +140,27 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   filler.fill("model.vocab", {theirs.vocab});
   filler.fill("model.init", {config.model.from});
   filler.fill(theirs.fields);
+}
+
+ModelConfig model_of_folder(const std::string& folder, std::int64_t positions) {
+  const std::string path = folder + "/config.json";
+  const HfConfig theirs = config_in(path, "", positions);
+  const std::vector<std::string> problems = problems_of(theirs, TrainConfig(), GivenKeys());
+  if (!problems.empty())
+    throw Error(ErrorKind::config,
+                fmt::format("{}: is not built:\n  {}", path, fmt::join(problems, "\n  ")),
+                "docs/models.md lists what is");
+  TrainConfig config;
+  config.model.arch = theirs.arch;
+  config.model.vocab = theirs.vocab;
+  for (const HfConfig::Field& field : theirs.fields) {
+    const Key& key = *find_key(field.key);
+    key.set(config, check_value(key, Entry{std::string(field.key), field.value, {}, ""}));
+  }
+  ModelConfig& model = config.model;
+  if (model.heads > 0 && model.head_size * model.heads == model.hidden) model.head_size = 0;
+  if (model.kv_heads == 0) model.kv_heads = model.heads;
+  return model;
 }
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// apply_folder(): fills [model] from a Hugging Face folder.
+// apply_folder(): fills [model] from a Hugging Face folder. model_of_folder(): the model of one.
 #pragma once
 
 #include "engine/config/resolve.h"
@@ -10,5 +10,10 @@ namespace ds {
 /// Error{config}: it cannot be read; all keys that differ from it; all that is not built. Likewise
 /// for [lora] and the adapter_config.json in lora.from.
 void apply_folder(TrainConfig& config, GivenKeys& given);
+
+/// Returns the model that the config.json of a folder describes, for texts of `positions` tokens.
+/// Its vocab is the folder's. Errors: Error{config}: it cannot be read; all that is not built or
+/// out of range.
+ModelConfig model_of_folder(const std::string& folder, std::int64_t positions);
 
 }  // namespace ds

@@ -18,6 +18,7 @@
 
 #include "engine/device/device.h"
 #include "engine/kernels/ops_attention.h"
+#include "engine/kernels/ops_cache.h"
 #include "engine/kernels/ops_columns.h"
 #include "engine/kernels/ops_head.h"
 #include "engine/kernels/ops_linear.h"
@@ -34,7 +35,7 @@ using KernelOp =
                  Activate, ActivateBackward, Glu, GluBackward, Rotary, RelativeBias,
                  RelativeBiasBackward, KeyRanges, Dropout, Attention, AttentionBackward, HeadLoss,
                  HeadLossBackward, Logits, Add, AddColumns, TakeColumns, LeafSquares,
-                 OptimizerUpdate, FillNormal, Cast>;
+                 OptimizerUpdate, FillNormal, Cast, CacheKeys>;
 
 /// Order:  every call runs on `stream`; on the CPU it has finished on return.
 /// Errors: mismatched shapes and types are bugs (DS_ASSERT).

@@ -16,7 +16,7 @@ class Gpt2 : public ModelBuilder {
         residual_deviation_(kInitDeviation / std::sqrt(2.0F * static_cast<float>(config.layers))) {}
 
   Program build() {
-    add_inputs({.positions = positions_});
+    add_inputs({.positions = table_positions()});
     ValueId residual = embed();
     ValueId delta = kNoValue;  // what the next layer norm first adds to the residual
     for (std::int64_t i = 0; i < config_.layers; ++i) block(i, residual, delta);
@@ -37,7 +37,7 @@ class Gpt2 : public ModelBuilder {
   ValueId embed() {
     open_group("embed");
     const ValueId wte = parameter("wte.weight", {config_.vocab, width_}, normal(kInitDeviation));
-    const ValueId wpe = parameter("wpe.weight", {positions_, width_}, normal(kInitDeviation));
+    const ValueId wpe = parameter("wpe.weight", {table_positions(), width_}, normal(kInitDeviation));
     wte_ = wte;
     const ValueId out = activation("embed.out", {rows_, width_});
     std::vector<ValueId> in{program_.input(input::kTokens), wte, wpe};

@@ -72,7 +72,7 @@ class Llama : public ModelBuilder {
 
   /// Returns the window of a layer's attention; 0 where it would hide no position.
   [[nodiscard]] std::int64_t window_of(std::int64_t layer) const {
-    const bool is_full = layer < config_.full_layers || config_.window >= positions_;
+    const bool is_full = layer < config_.full_layers || config_.window >= longest_text();
     return is_full ? 0 : config_.window;
   }
 

@@ -3,6 +3,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 namespace ds {
 namespace {
 
@@ -22,9 +24,11 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
   DS_ASSERT(config_.head_size != 0 || width_ % config_.heads == 0);
   DS_ASSERT(config_.heads % kv_heads() == 0);
   DS_ASSERT(shape_.valid_vocab > 0 && shape_.valid_vocab <= config_.vocab);
+  DS_ASSERT(shape_.logits <= rows_ && (!decodes() || shape_.logits == batch_));
 }
 
 void ModelBuilder::add_inputs(const Reads& reads) {
+  if (decodes()) return add_decode_inputs();
   MicroBatch batch;
   const auto add_input = [&](const char* name, std::int64_t elements, std::int64_t limit,
                              DType dtype = DType::i32) {
@@ -33,7 +37,11 @@ void ModelBuilder::add_inputs(const Reads& reads) {
   };
   const DataFields& fields = shape_.fields;
   add_input(input::kTokens, rows_, shape_.valid_vocab);
-  add_input(input::kTargets, rows_, shape_.valid_vocab);
+  if (shape_.logits == 0) {
+    add_input(input::kTargets, rows_, shape_.valid_vocab);
+  } else if (shape_.logits < rows_) {
+    add_input(input::kLast, shape_.logits, rows_);
+  }
   if (reads.always_positions || fields.positions || fields.documents) {
     add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
     batch.inputs.back().first = reads.first_position;
@@ -46,8 +54,10 @@ void ModelBuilder::add_inputs(const Reads& reads) {
     add_input(input::kEncoderTokens, encoder_rows, shape_.valid_vocab);
     if (has_documents) add_input(input::kEncoderDocuments, encoder_rows, kMostDocuments);
   }
-  batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
-  batch.count = add("count", ValueKind::activation, DType::i64, {1});
+  if (shape_.logits == 0) {
+    batch.loss = add("loss", ValueKind::activation, DType::f64, {1});
+    batch.count = add("count", ValueKind::activation, DType::i64, {1});
+  }
   if (shape_.dropout > 0) add_input(input::kSamples, batch_, 0, DType::i64);
   program_.micro_batches.push_back(std::move(batch));
   ranges_ = key_ranges("ranges", program_.input(input::kDocuments));
@@ -61,6 +71,19 @@ ValueId ModelBuilder::key_ranges(const std::string& path, ValueId documents,
       add(path + ".out", ValueKind::activation, DType::i32, {batch_, queries, 2});
   emit(ops::KeyRanges{}, path, {documents, key_documents}, {ranges});
   return ranges;
+}
+
+void ModelBuilder::add_decode_inputs() {
+  MicroBatch batch;
+  const auto add_input = [&](const char* name, Shape shape) {
+    batch.inputs.push_back({.name = name, .value = add(name, ValueKind::input, DType::i32, shape)});
+  };
+  add_input(input::kTokens, {rows_});
+  add_input(input::kPositions, {rows_});
+  add_input(input::kSlots, {rows_});
+  add_input(input::kRanges, {batch_, positions_, 2});
+  if (shape_.logits < rows_) add_input(input::kLast, {shape_.logits});
+  program_.micro_batches.push_back(std::move(batch));
 }
 
 ValueId ModelBuilder::add(std::string name, ValueKind kind, DType dtype, Shape shape) {
@@ -182,7 +205,39 @@ ValueId ModelBuilder::dropout(const std::string& path, ValueId in) {
   return out;
 }
 
-ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sight& sight) {
+/// Returns the input with the ranges that queries see; with a window, only the last positions.
+ValueId ModelBuilder::ranges_of(std::int64_t window) {
+  if (window == 0) return program_.input(input::kRanges);
+  std::vector<Input>& inputs = program_.micro_batches[0].inputs;
+  const auto known = std::ranges::find(inputs, input::kWindowRanges, &Input::name);
+  if (known != inputs.end()) {
+    DS_ASSERT(known->limit == window, "the layers of a model have one window, or none");
+    return known->value;
+  }
+  const ValueId value =
+      add(input::kWindowRanges, ValueKind::input, DType::i32, {batch_, positions_, 2});
+  inputs.push_back({.name = input::kWindowRanges, .value = value, .limit = window});
+  return value;
+}
+
+/// Returns the queries alone, and lets them see the cache.
+ValueId ModelBuilder::cached(const std::string& path, ValueId qkv, Sight& sight) {
+  const ValueId cache =
+      activation(path + ".cache", {1, batch_, 2 * kv_heads(), shape_.cache, head_size()});
+  program_.values[static_cast<std::size_t>(cache)].kept = true;
+  const ValueId queries =
+      activation(path + ".queries", {1, batch_, config_.heads, positions_, head_size()});
+  emit(ops::CacheKeys{.kv_heads = fewer_kv_heads()}, path + ".keys",
+       {qkv, program_.input(input::kSlots), cache}, {queries, cache});
+  sight.kv = cache;
+  sight.ranges = ranges_of(sight.window);
+  sight.causal = false;
+  sight.window = 0;
+  return queries;
+}
+
+ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, Sight sight) {
+  if (decodes() && sight.kv == kNoValue) qkv = cached(path, qkv, sight);
   const std::int64_t positions = program_.value(qkv).shape[3];
   const ValueId out = activation(path + ".out", {batch_ * positions, config_.heads * head_size()});
   const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions});
@@ -199,7 +254,23 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, const Sigh
 
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
+// As many rows as there are need no list.
+void ModelBuilder::logits(ValueId weight) {
+  ValueId rows = program_.final_activation;
+  const ValueId last = program_.input(input::kLast);
+  if (last != kNoValue) {
+    rows = activation("head.rows", {shape_.logits, width_});
+    emit(ops::Embed{}, "head.rows", {last, program_.final_activation, kNoValue}, {rows});
+  }
+  program_.logits = statistic("logits", {shape_.logits, config_.vocab});
+  emit(ops::Logits{}, "head", {rows, weight}, {program_.logits});
+}
+
 void ModelBuilder::head(ValueId weight, ValueId bias, ops::HeadLoss attrs) {
+  if (shape_.logits > 0) {
+    DS_ASSERT(bias == kNoValue && attrs.scale == 1, "models that decode have plain logits");
+    return logits(weight);
+  }
   const MicroBatch& batch = program_.micro_batches[0];
   std::vector<ValueId> in{program_.final_activation, weight, program_.input(input::kTargets)};
   if (bias != kNoValue) in.push_back(bias);
@@ -218,6 +289,7 @@ Kernels::Extents ModelBuilder::extents() const {
           .chunk_rows = chunk_rows(),
           .kv_heads = fewer_kv_heads(),
           .head_size = config_.head_size,
+          .key_len = shape_.cache,
           .act = shape_.act};
 }
 

@@ -87,8 +87,9 @@ class ModelBuilder {
     std::int64_t window = 0;
     float scale = 0;
   };
-  /// `qkv` holds the queries alone where `sight.kv` is given.
-  ValueId attention(const std::string& path, ValueId qkv, const Sight& sight);
+  /// `qkv` holds the queries alone where `sight.kv` is given. In a program that decodes, its keys
+  /// and values go into the cache, and the queries see what the input "ranges" says.
+  ValueId attention(const std::string& path, ValueId qkv, Sight sight);
   /// Attention within the documents of a row, if it has any.
   ValueId attention(const std::string& path, ValueId qkv) {
     return attention(path, qkv, {.ranges = ranges_});
@@ -97,7 +98,8 @@ class ModelBuilder {
   /// or among themselves. Returns kNoValue where the program has no such input.
   ValueId key_ranges(const std::string& path, ValueId documents, ValueId key_documents = kNoValue);
   /// Emits the loss of final_activation with the (V, C) weights and, if given, the bias (V).
-  /// `attrs`: scale and sparse.
+  /// `attrs`: scale and sparse. A program without a loss gets the logits of the rows that the input
+  /// "last" names instead.
   void head(ValueId weight, ValueId bias = kNoValue, ops::HeadLoss attrs = {});
   [[nodiscard]] Kernels::Extents extents() const;
 
@@ -110,6 +112,14 @@ class ModelBuilder {
   }
   [[nodiscard]] std::int64_t head_size() const { return config_.elements_of_head(); }
 
+  [[nodiscard]] bool decodes() const { return shape_.cache > 0; }
+  /// The longest text that attention sees: T, or the positions of the cache.
+  [[nodiscard]] std::int64_t longest_text() const { return decodes() ? shape_.cache : positions_; }
+  /// Rows of a table of learned positions.
+  [[nodiscard]] std::int64_t table_positions() const {
+    return shape_.positions == 0 ? positions_ : shape_.positions;
+  }
+
   const ModelConfig& config_;
   const ModelShape& shape_;
   std::int64_t batch_, positions_, rows_, width_;
@@ -117,6 +127,10 @@ class ModelBuilder {
   ValueId ranges_ = kNoValue;  // of keys that each query sees among the documents of its row
 
  private:
+  void add_decode_inputs();
+  ValueId ranges_of(std::int64_t window);
+  ValueId cached(const std::string& path, ValueId qkv, Sight& sight);
+  void logits(ValueId weight);
   [[nodiscard]] std::int64_t chunk_rows() const;
   [[nodiscard]] DropoutAttrs draw(const std::string& path) const;
   int blocks_ = 0, block_ = -1;

@@ -33,7 +33,13 @@ struct ModelShape {
   DType act = DType::f32;
   double dropout = 0;  // of this program: the config's when it trains, else 0
   HeadChunk head{};
-  DataFields fields{};  // of the data; the program reads those that its model has a use for
+  // Not 0: the program has no loss, but logits of this many rows, which the input "last" names.
+  std::int64_t logits = 0;
+  // Not 0: the program decodes, and `logits` is B. Attention sees the positions of a cache, of
+  // which each sequence has this many.
+  std::int64_t cache = 0;
+  std::int64_t positions = 0;  // rows of a table of learned positions; 0: seq_len
+  DataFields fields{};         // of the data; the program reads those that its model has a use for
 };
 
 }  // namespace ds

@@ -40,6 +40,7 @@ Program for_accelerator(Program program) {
     pin(batch.loss);
     pin(batch.count);
   }
+  pin(program.logits);
   for (Op& op : program.ops) {
     if (is<ops::LeafSquares>(op)) std::ranges::for_each(op.out, pin);
     op.stream = stream_of(program, op);

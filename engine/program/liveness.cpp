@@ -58,7 +58,7 @@ std::vector<Life> lives_of(const Program& program) {
   const auto use = [&](ValueId id, int op) {
     if (id == kNoValue) return;
     const ValueId base = home_of(program, id).base;
-    if (program.value(base).persistent) return;
+    if (program.lasts(base)) return;
     Life& life = lives[static_cast<std::size_t>(base)];
     life.first = life.used() ? std::min(life.first, op) : op;
     life.last = std::max(life.last, op);
@@ -85,6 +85,7 @@ std::vector<Life> lives_of(const Program& program) {
     keep(batch.count);
   }
   keep(program.final_activation);
+  keep(program.logits);
   for (const ParamGroup& group : program.groups) keep(group.gradient);
   return lives;
 }

@@ -16,7 +16,7 @@ struct Life {
   }
 };
 
-/// Returns the lives of transient base values, by id; views and persistent values have none. Inputs
+/// Returns the lives of transient base values, by id; views and values that last have none. Inputs
 /// are written before the first op. Values used by streams other than compute live some ops longer,
 /// because indices are times only within one stream. Results (losses, counts, the final activation,
 /// the groups' gradients) live until after the last op.

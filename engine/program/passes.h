@@ -87,8 +87,8 @@ struct TierPlan {
   std::int64_t total_bytes = 0;
   /// For messages and `plan`: class name -> bytes. Classes: weights, frozen weights, master,
   /// moments, scratch; gathered weights, gradients, activations, inputs and rings as they are when
-  /// most bytes are alive; the holes between those; snapshot, spare slots. They add up to
-  /// total_bytes.
+  /// most bytes are alive; the cache of decoding and the holes between those; snapshot, spare
+  /// slots. They add up to total_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
@@ -106,8 +106,9 @@ struct PlacementPlan {
 
 /// Assigns arena offsets by liveness: values whose lives do not overlap share bytes. An op's
 /// results never share bytes with its operands. Inputs live from before the first op; losses,
-/// counts, the final activation and the groups' gradients until after the last. Alignment: 4096
-/// from 64 KiB on, 512 below. Errors: none; one name with two sizes is a bug.
+/// counts, logits, the final activation and the groups' gradients until after the last. Kept values
+/// lie at the same place in all programs, where other programs have transient values. Alignment:
+/// 4096 from 64 KiB on, 512 below. Errors: none; one name with two sizes is a bug.
 PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t workspace_bytes);
 
 /// Adds memory behind everything else on the tier, once: a buffer that holds a checkpoint while it

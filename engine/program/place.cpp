@@ -1,5 +1,6 @@
 // The pass place(): in every tier, persistent values first, then scratch, then transient values,
-// which share bytes where their lives do not meet.
+// which share bytes where their lives do not meet. Values that programs keep for each other begin
+// the transient range.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -93,29 +94,56 @@ class Placement {
     }
   }
 
+  /// Gives each name among the kept values one place from `start` on, in all programs. Returns
+  /// their bytes.
+  std::int64_t place_kept(Tier tier, std::int64_t start) {
+    std::map<std::string_view, Block> places;
+    std::int64_t all = 0;
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
+      for (std::size_t i = 0; i < programs_[p]->values.size(); ++i) {
+        const Value& value = programs_[p]->values[i];
+        if (!value.kept || value.tier != tier) continue;
+        const std::int64_t bytes = bytes_of(value);
+        const auto [known, is_new] =
+            places.try_emplace(value.name, Block{.bytes = bytes, .offset = start + all});
+        DS_ASSERT(known->second.bytes == bytes, "two programs disagree about the size of a value");
+        if (is_new) all += round_up(bytes, kPage);
+        plan_.offsets[p][i] = known->second.offset;
+      }
+    }
+    return all;
+  }
+
   /// Programs run one at a time, so the transient range is as long as the longest one.
   void place_transient(Tier tier) {
     TierPlan& tier_plan = plan_.of(tier);
     const std::int64_t start = tier_plan.persistent_bytes + tier_plan.workspace_bytes;
+    const std::int64_t all_kept = place_kept(tier, start);
     const Program* largest = nullptr;
     std::vector<Block> largest_blocks;
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       const Program& program = *programs_[p];
+      const std::int64_t kept = keeps(program) ? all_kept : 0;
       std::vector<Block> blocks = pack(transient_blocks(program, tier));
       for (std::size_t i = 0; i < program.values.size(); ++i) {
-        const Value& value = program.values[i];
-        if (value.tier == tier && !value.persistent) plan_.offsets[p][i] = start;
+        const bool is_transient = !program.lasts(static_cast<ValueId>(i));
+        if (program.values[i].tier == tier && is_transient) plan_.offsets[p][i] = start;
       }
       for (const Block& block : blocks)
-        plan_.offsets[p][static_cast<std::size_t>(block.id)] = start + block.offset;
-      const std::int64_t end = round_up(end_of(blocks), kPage);
+        plan_.offsets[p][static_cast<std::size_t>(block.id)] = start + kept + block.offset;
+      const std::int64_t end = kept + round_up(end_of(blocks), kPage);
       if (end > tier_plan.transient_bytes || largest == nullptr) {
         tier_plan.transient_bytes = end;
         largest = &program;
         largest_blocks = std::move(blocks);
       }
     }
-    if (largest != nullptr) count_peak(tier_plan, *largest, largest_blocks);
+    if (largest == nullptr) return;
+    count_peak(tier_plan, *largest, largest_blocks, keeps(*largest) ? all_kept : 0);
+  }
+
+  static bool keeps(const Program& program) {
+    return std::ranges::any_of(program.values, [](const Value& value) { return value.kept; });
   }
 
   static std::vector<Block> transient_blocks(const Program& program, Tier tier) {
@@ -146,7 +174,8 @@ class Placement {
 
   // Counts the transient classes when most bytes are alive, and the holes between them, so that the
   // classes add up to the total.
-  static void count_peak(TierPlan& plan, const Program& program, const std::vector<Block>& blocks) {
+  static void count_peak(TierPlan& plan, const Program& program, const std::vector<Block>& blocks,
+                         std::int64_t kept) {
     const int ops = static_cast<int>(program.ops.size());
     std::vector<std::int64_t> change(static_cast<std::size_t>(ops) + 2, 0);
     for (const Block& block : blocks) {
@@ -164,7 +193,8 @@ class Placement {
     for (const Block& block : blocks) {
       if (block.life.meets({peak, peak})) count(plan, class_of(program, block.id), block.bytes);
     }
-    count(plan, "holes", plan.transient_bytes - most);
+    count(plan, "cache", kept);
+    count(plan, "holes", plan.transient_bytes - most - kept);
   }
 
   const std::vector<const Program*>& programs_;

@@ -65,6 +65,7 @@ std::string line_of(const Program& program, const Value& value) {
   if (value.base != kNoValue)
     line += fmt::format(" in {} at {}", program.value(value.base).name, value.offset);
   if (value.persistent) line += " persistent";
+  if (value.kept) line += " kept";
   if (value.tier != Tier::device) line += fmt::format(" on {}", name_of(value.tier));
   return line + "\n";
 }

@@ -32,6 +32,9 @@ struct Value {
   ValueId base = kNoValue;  // a view: `offset` elements into `base`, which is not a view itself
   std::int64_t offset = 0;
   bool persistent = false;  // keeps its bytes from step to step (weights, master, moments)
+  // Keeps its bytes until a program without a value of this name runs: the cache of decoding, which
+  // lies in memory that a training step uses otherwise.
+  bool kept = false;
   Tier tier = Tier::device;
 };
 
@@ -149,6 +152,7 @@ struct Program {
   std::vector<MicroBatch> micro_batches;
   ValueId final_activation =
       kNoValue;              // forward programs: output of the last norm (rows, C), for sampling
+  ValueId logits = kNoValue;  // programs that decode: (B, V) f32, of the last token of each sequence
   Kernels::Extents extents;  // the sizes that the kernels' scratch is made for
 
   [[nodiscard]] const Value& value(ValueId id) const {
@@ -160,6 +164,8 @@ struct Program {
       if (input.name == name) return input.value;
     return kNoValue;
   }
+  /// Returns whether a value has bytes from an earlier run.
+  [[nodiscard]] bool lasts(ValueId id) const { return value(id).persistent || value(id).kept; }
   ValueId add_value(Value value) {
     values.push_back(std::move(value));
     return static_cast<ValueId>(values.size()) - 1;

@@ -27,8 +27,8 @@ class Written {
  public:
   explicit Written(const Program& program) : program_(program), ranges_(program.values.size()) {
     for (std::size_t i = 0; i < program.values.size(); ++i) {
-      const Value& value = program.values[i];
-      if (value.persistent || value.kind == ValueKind::input) mark(static_cast<ValueId>(i));
+      const auto id = static_cast<ValueId>(i);
+      if (program.lasts(id) || program.value(id).kind == ValueKind::input) mark(id);
     }
   }
 

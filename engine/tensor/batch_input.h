@@ -22,6 +22,12 @@ inline constexpr const char* kTokenTypes = "token_types";              // (B*T) 
 inline constexpr const char* kEncoderTokens = "encoder_tokens";        // (B*S) i32
 inline constexpr const char* kEncoderDocuments = "encoder_documents";  // (B*S) i32
 inline constexpr const char* kSamples = "samples";  // (B) i64: sequence numbers; for dropout only
+// Of programs without a loss: (ModelShape::logits) i32, rows of the last activation
+inline constexpr const char* kLast = "last";
+// Of programs that decode (ModelShape::cache), with T tokens of each sequence:
+inline constexpr const char* kSlots = "slots";    // (B*T) i32: places in the cache; see CacheKeys
+inline constexpr const char* kRanges = "ranges";  // (B, T, 2) i32: places that tokens see
+inline constexpr const char* kWindowRanges = "window_ranges";  // the same within a window: limit
 }  // namespace input
 
 /// Where an input of one micro-batch lies, in memory that host code writes.

@@ -6,22 +6,13 @@
 #include "engine/base/units.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
-#include "engine/program/ops/row.h"
+#include "engine/sample/decoder.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
 #include "engine/train/trained_model.h"
 
 namespace ds {
 namespace {
-
-// Sampling needs the logits of one position only, so its program ends before the head, where the
-// head's weights are still available.
-Program without_head(Program program) {
-  for (Op& op : program.ops) {
-    if (row_of(op).is_loss) op = {.attrs = ops::Idle{}, .path = op.path, .in = op.in};
-  }
-  return program;
-}
 
 Recompute recompute_of(RecomputePolicy policy) {
   switch (policy) {
@@ -128,6 +119,19 @@ OffloadSpec offload_spec(const TrainConfig& config) {
           .time = moment_of(config.offload.optimizer.update)};
 }
 
+namespace {
+
+/// A sample is one text, which sees as much as a sequence of training.
+DecodeShape decode_shape(const TrainConfig& config, const ModelShape& shape) {
+  return {.room = shape.seq_len,
+          .positions = shape.seq_len,
+          .piece = piece_of(shape.seq_len, shape.seq_len),
+          .valid_vocab = shape.valid_vocab,
+          .act = act_of(config.precision.dtype)};
+}
+
+}  // namespace
+
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen) {
   const ModelShape shape{.micro = config.batch.micro,
@@ -136,10 +140,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                          .act = act_of(config.precision.dtype),
                          .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
                          .fields = config.data.fields};
-  ModelShape one = shape, training = shape;
-  one.micro = 1;
-  // A sample is one document, whose positions are counted.
-  one.fields = {.encoder_len = config.data.fields.encoder_len};
+  ModelShape training = shape;
   training.dropout = config.model.dropout;
   const auto show = [&](const char* pass, const Program& program) {
     if (seen) seen(pass, program);
@@ -155,7 +156,11 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
     return offload_weights(shard_forward(program, spec), spec, offload);
   };
   programs.validation = for_use(built(shape));
-  programs.trunk = for_use(without_head(built(one)));
+  if (config.sample.tokens > 0) {
+    const DecodePrograms made = build_decode(built, decode_shape(config, shape));
+    programs.prefill = for_use(made.prefill);
+    programs.decode = for_use(made.step);
+  }
   const Program forward =
       without_decay(built(training, config.lora.dropout), config.optimizer.no_decay);
   show("build", forward);
@@ -205,8 +210,9 @@ namespace {
 /// Collects all programs, as constant or as mutable pointers.
 template <class Element, class Programs>
 std::vector<Element*> all_of(Programs& of) {
-  std::vector<Element*> programs{&of.step, &of.validation, &of.trunk};
-  for (auto* program : {&of.first, &of.flush, &of.odd, &of.redo, &of.odd_redo})
+  std::vector<Element*> programs{&of.step, &of.validation};
+  for (auto* program :
+       {&of.prefill, &of.decode, &of.first, &of.flush, &of.odd, &of.redo, &of.odd_redo})
     if (*program) programs.push_back(&**program);
   return programs;
 }
@@ -218,8 +224,10 @@ std::vector<Program*> TrainPrograms::all_to_change() { return all_of<Program>(*t
 std::vector<const Program*> TrainPrograms::all() const { return all_of<const Program>(*this); }
 
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
-  PlacementPlan plan =
-      place(programs.all(), static_cast<std::int64_t>(workspace(programs.step.extents)));
+  std::size_t scratch = workspace(programs.step.extents);
+  for (const auto* program : {&programs.prefill, &programs.decode})
+    if (*program) scratch = std::max(scratch, workspace((*program)->extents));
+  PlacementPlan plan = place(programs.all(), static_cast<std::int64_t>(scratch));
   if (programs.saver) {
     const std::vector<SavedTile> tiles = saved_tiles(programs.step, programs.spec);
     add_snapshot(plan.of(programs.saver->tier),

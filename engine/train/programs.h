@@ -1,4 +1,4 @@
-// Makes the programs of a training job: the step, the validation pass, the sampling trunk.
+// Makes the programs of a training job: the step, the validation pass, and those that sample.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct TrainPrograms {
   // and reads the states that `step` writes; the redo programs repeat an update with other numbers.
   std::optional<Program> odd, redo, odd_redo;
   Program validation;  // forward and loss of one micro-batch
-  Program trunk;       // forward of one sequence without the head, for sampling
+  std::optional<Program> prefill, decode;  // only with a sample at the end (DecodePrograms)
   std::string digest;  // digest of the global program, equal on all ranks
   ShardSpec spec;
   double flops_per_token = 0;  // of a training step, recomputation not counted (engine/plan/work.h)
@@ -34,7 +34,8 @@ struct TrainPrograms {
   };
   std::optional<Saver> saver;  // none: no checkpoints
 
-  /// Returns step, validation and trunk, then first and flush, or odd, redo and odd_redo, if any.
+  /// Returns step and validation, then those of the others that there are, in the order prefill,
+  /// decode, first, flush, odd, redo, odd_redo.
   [[nodiscard]] std::vector<const Program*> all() const;
   [[nodiscard]] std::vector<Program*> all_to_change();
 };

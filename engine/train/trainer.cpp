@@ -5,15 +5,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/base/token_numbers.h"
 #include "engine/comm/notes.h"
 #include "engine/config/print.h"
+#include "engine/data/byte_tokens.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
+#include "engine/sample/generate.h"
 #include "engine/states/state_files.h"
 #include "engine/states/weights.h"
 #include "engine/train/build_id.h"
-#include "engine/train/generate.h"
 #include "engine/train/state_slots.h"
 
 namespace ds {
@@ -24,6 +26,15 @@ std::string arithmetic_of(const TrainConfig& config, const Backend& backend, con
                          {.kernels = backend.kernels->arithmetic(),
                           .libraries = library_versions(),
                           .data = data.train->identity() + "/" + data.validation->identity()});
+}
+
+// An empty prompt stands for a newline, which is not printed.
+std::vector<std::int32_t> sample_prompt(const TrainConfig& config) {
+  const std::string& prompt = config.sample.prompt;
+  if (config.data.tokenizer == "bytes") return encode_bytes(prompt.empty() ? "\n" : prompt);
+  std::vector<std::int32_t> numbers = token_numbers(prompt).value_or(std::vector<std::int32_t>());
+  if (numbers.empty()) numbers.push_back(0);
+  return numbers;
 }
 
 }  // namespace
@@ -82,7 +93,8 @@ void Trainer::bind_all() {
   };
   bind(step_executor_, programs_.step);
   bind(validation_executor_, programs_.validation);
-  bind(trunk_executor_, programs_.trunk);
+  bind_some(prefill_executor_, programs_.prefill);
+  bind_some(decode_executor_, programs_.decode);
   bind_some(first_executor_, programs_.first);
   bind_some(flush_executor_, programs_.flush);
   bind_some(odd_executor_, programs_.odd);
@@ -215,7 +227,19 @@ std::optional<double> Trainer::validate() {
 
 std::string Trainer::sample() {
   flush();
-  return generate(programs_.trunk, *trunk_executor_, config_, backend_, memory_->stream());
+  DS_ASSERT(programs_.prefill && programs_.decode);
+  const SampleConfig& sample = config_.sample;
+  Decoder decoder({*programs_.prefill, *prefill_executor_}, {*programs_.decode, *decode_executor_});
+  const bool has_text = config_.data.tokenizer == "bytes";
+  const GenerateRequest request{.prompts = {sample_prompt(config_)},
+                                .length = sample.tokens,
+                                .choice = {.temperature = sample.temperature, .top_k = sample.top_k},
+                                .seed = static_cast<std::uint64_t>(sample.seed),
+                                .valid_vocab = config_.model.tokens,
+                                .slides = true};
+  const std::vector<std::int32_t> made = generate(decoder, request).front().tokens;
+  if (has_text) return sample.prompt + decode_bytes(made);
+  return sample.prompt + " " + text_of_tokens(made);
 }
 
 std::string Trainer::weights_hash() {

@@ -24,6 +24,7 @@ extern const Command kAsCommand;         // another launcher's command line
 extern const Command kPlanCommand;
 extern const Command kInspectCommand;
 extern const Command kExportCommand;
+extern const Command kSampleCommand;
 extern const Command kAverageCommand;
 
 // Commands on running jobs.

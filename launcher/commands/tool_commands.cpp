@@ -1,4 +1,4 @@
-// Subcommands plan, inspect, export and average: checks the words by the tables in
+// Subcommands plan, inspect, export, average and sample: checks the words by the tables in
 // engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ OptionTable tool_table(std::string_view tool, Words& handed) {
   OptionTable table;
   for (const ToolOption& option : tool_options(tool))
     table.add({option.section,
-               {option.name, option.argument, option.help},
+               {option.name, option.argument, option.help, option.repeats},
                [&handed, &option](const GivenOption& given) {
                  check_tool_value(option, given.value);
                  const bool is_flag = option.kind == ToolOption::Kind::flag;
@@ -82,6 +82,12 @@ void check_export(const Words& words) {
                 "usage: dslaunch export CHECKPOINT OUT");
 }
 
+void check_sample(const Words& words) {
+  if (words.size() != 1)
+    usage_error("sample takes a checkpoint or a Hugging Face folder",
+                "usage: dslaunch sample CHECKPOINT|FOLDER --tokens 1,2,3");
+}
+
 void check_average(const Words& words) {
   if (words.empty())
     usage_error("no checkpoint is given",
@@ -125,6 +131,22 @@ constinit const Command kExportCommand = {
         "all. Only a few pieces are in memory at a time. Names and layouts are those of Hugging\n"
         "Face's gpt2 and llama.",
     .options = shown<kExportCommand>,
+};
+
+constinit const Command kSampleCommand = {
+    .name = "sample",
+    .summary = "Continue prompts with the model of a checkpoint or a Hugging Face folder",
+    .run = run_tool<kSampleCommand, check_sample>,
+    .synopsis = "CHECKPOINT|FOLDER [options]",
+    .details =
+        "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
+        "complete\n"
+        "one is used. FOLDER holds config.json and safetensors. Prints text for models whose "
+        "tokens\n"
+        "are bytes, else token numbers. The same seed gives the same tokens, whatever the batch "
+        "and\n"
+        "the threads. docs/sampling.md explains the output.",
+    .options = shown<kSampleCommand>,
 };
 
 constinit const Command kAverageCommand = {

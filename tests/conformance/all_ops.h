@@ -71,6 +71,7 @@ class AllOps {
     bench_.run(Add{.a = a.view(), .b = b.view(), .out = out.tensor()});
     report("add", out);
     gated(a, b);
+    decoding();
     embedding();
     optimizer(n);
   }
@@ -116,6 +117,32 @@ class AllOps {
                                  .dqkv = dqkv.tensor(),
                                  .dropout = draw});
     report("attention backward with dropout", dqkv);
+  }
+
+  /// Runs the ops of decoding.
+  void decoding() {
+    const std::int64_t b = c_.batch, h = c_.heads, depth = c_.width / h, room = c_.time + 3;
+    Buffer qkv = random_buffer(act_, {3, b, h, c_.time, depth}, 30);
+    Buffer cache = random_buffer(act_, {1, b, 2 * h, room, depth}, 31);
+    Buffer queries(act_, {1, b, h, c_.time, depth});
+    std::vector<std::int32_t> slots(static_cast<std::size_t>(rows_));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      slots[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % c_.time + 3);
+    bench_.run(CacheKeys{.qkv = qkv.view(),
+                         .slots = {slots.data(), DType::i32, {rows_}},
+                         .queries = queries.tensor(),
+                         .cache = cache.tensor()});
+    report("cache", cache);
+    report("queries", queries);
+    const std::int64_t few = std::min<std::int64_t>(rows_, 5);
+    Buffer in = random_buffer(act_, {few, c_.width}, 32), out(act_, {few, c_.ffn});
+    Buffer weight = random_buffer(act_, {c_.width, c_.ffn}, 33);
+    Buffer table = random_buffer(act_, {c_.vocab, c_.width}, 34),
+           logits(DType::f32, {few, c_.vocab});
+    bench_.run(Linear{.in = in.view(), .weight = weight.view(), .out = out.tensor()});
+    report("linear of few rows", out);
+    bench_.run(Logits{.in = in.view(), .weight = table.view(), .out = logits.tensor()});
+    report("logits of few rows", logits);
   }
 
   [[nodiscard]] std::vector<std::int32_t> some_positions() const {

@@ -169,6 +169,16 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                      .window = 20});
     check_own_loops("relative bias backward", bench,
                     RelativeBiasBackward{.dout = ddistances.view(), .dtable = dbuckets.tensor()});
+    check_own_loops("cache", bench,
+                    CacheKeys{.qkv = qkv.view(),
+                              .slots = {documents.data(), DType::i32, {rows}},
+                              .queries = q.tensor(),
+                              .cache = kv.tensor()});
+    const ConstTensor few{in.data(), act, {3, width}};
+    check_own_loops("linear of few rows", bench,
+                    Linear{.in = few,
+                           .weight = weight.view(),
+                           .out = {out.data(), act, {3, weight.view().shape[1]}}});
     std::vector<std::int32_t> targets(static_cast<std::size_t>(rows), 7);
     const ConstTensor ids{targets.data(), DType::i32, {rows}};
     double loss = 0;

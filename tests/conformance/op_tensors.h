@@ -147,6 +147,12 @@ void for_each_tensor(AttentionBackward& a, const F& f) {
   f(a.dout), f(a.dqkv), f(a.dkv), f(a.dbias), f(a.dropout.samples);
 }
 template <class F>
+void for_each_tensor(CacheKeys& a, const F& f) {
+  f(a.qkv, heads_of(a.qkv.shape, a.kv_heads)), f(a.slots);
+  f(a.queries, heads_of(a.queries.shape, 0));
+  f(a.cache, heads_of(a.cache.shape, a.cache.shape[2] / 2));
+}
+template <class F>
 void for_each_tensor(HeadLoss& a, const F& f) {
   f(a.in), f(a.weight), f(a.targets), f(a.bias), f(a.loss), f(a.count);
 }

@@ -55,6 +55,48 @@ inline Batch batch_of(const Fixture& fixture, std::size_t step) {
           .token_types = array(input::kTokenTypes)};
 }
 
+/// Returns the sizes of a fixture's model.
+inline ModelConfig model_of(const Fixture& fixture) {
+  const auto size = [&](const char* key) { return static_cast<std::int64_t>(fixture.model(key)); };
+  ModelConfig config;
+  config.layers = size("layers");
+  config.hidden = size("hidden");
+  config.heads = size("heads");
+  config.ffn = 4 * config.hidden;
+  config.vocab = size("vocab");
+  if (fixture.is_llama()) {
+    const auto& model = fixture.header()["model"];
+    config.arch = model["arch"].get<std::string>();
+    config.head_size = model.value("head_size", std::int64_t{0});
+    const RotaryScaling scaling = fixture.rotary_scaling();
+    config.rope_scaling = static_cast<RopeScaling>(scaling.kind);
+    config.rope_factor = scaling.factor;
+    config.rope_low = scaling.low;
+    config.rope_high = scaling.high;
+    config.rope_trained = scaling.trained;
+    config.window = model.value("window", std::int64_t{0});
+    config.full_layers = model.value("full_layers", std::int64_t{0});
+    config.kv_heads = size("kv_heads");
+    config.ffn = size("ffn");
+    config.rope_theta = model["rope_theta"].get<double>();
+    config.norm_eps = model["norm_eps"].get<double>();
+    config.tied = model["tied"].get<bool>();
+  }
+  if (fixture.is_bert()) {
+    const auto& model = fixture.header()["model"];
+    config.arch = fixture.arch();
+    config.ffn = size("ffn");
+    config.type_vocab = size("type_vocab");
+    config.first_position = size("first_position");
+    config.norm_eps = model["norm_eps"].get<double>();
+    const std::string activation = model["activation"].get<std::string>();
+    config.activation = activation == "relu"        ? FeedForward::relu
+                        : activation == "gelu_tanh" ? FeedForward::gelu_tanh
+                                                    : FeedForward::gelu;
+  }
+  return config;
+}
+
 class ModelUnderTest {
  public:
   struct Step {
@@ -67,47 +109,14 @@ class ModelUnderTest {
   ModelUnderTest(const Fixture& fixture, DType act, const ShardSpec& spec = {},
                  const DataFields& fields = {})
       : fixture_(fixture), backend_(make_cpu_backend({.threads = 2})) {
+    // fp16 has few small numbers: gradients of single losses would lose their bits.
+    if (act == DType::f16) loss_scale_ = 1024;
+    const ModelConfig config = model_of(fixture);
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
     };
-    ModelConfig config;
     // fp16 has few small numbers: gradients of single losses would lose their bits.
     if (act == DType::f16) loss_scale_ = 1024;
-    config.layers = size("layers");
-    config.hidden = size("hidden");
-    config.heads = size("heads");
-    config.ffn = 4 * config.hidden;
-    config.vocab = size("vocab");
-    if (fixture.is_llama()) {
-      const auto& model = fixture.header()["model"];
-      config.arch = model["arch"].get<std::string>();
-      config.head_size = model.value("head_size", std::int64_t{0});
-      const RotaryScaling scaling = fixture.rotary_scaling();
-      config.rope_scaling = static_cast<RopeScaling>(scaling.kind);
-      config.rope_factor = scaling.factor;
-      config.rope_low = scaling.low;
-      config.rope_high = scaling.high;
-      config.rope_trained = scaling.trained;
-      config.window = model.value("window", std::int64_t{0});
-      config.full_layers = model.value("full_layers", std::int64_t{0});
-      config.kv_heads = size("kv_heads");
-      config.ffn = size("ffn");
-      config.rope_theta = model["rope_theta"].get<double>();
-      config.norm_eps = model["norm_eps"].get<double>();
-      config.tied = model["tied"].get<bool>();
-    }
-    if (fixture.is_bert()) {
-      const auto& model = fixture.header()["model"];
-      config.arch = fixture.arch();
-      config.ffn = size("ffn");
-      config.type_vocab = size("type_vocab");
-      config.first_position = size("first_position");
-      config.norm_eps = model["norm_eps"].get<double>();
-      const std::string activation = model["activation"].get<std::string>();
-      config.activation = activation == "relu"        ? FeedForward::relu
-                          : activation == "gelu_tanh" ? FeedForward::gelu_tanh
-                                                      : FeedForward::gelu;
-    }
     DataFields all = fields;
     all.documents = all.documents || fixture.has_array("documents.0");
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),

@@ -1,6 +1,7 @@
 // Forward attention: one task per (sequence, head). The softmax runs over one panel of keys after
 // the other (Milakov and Gimelshein 2018; Dao et al. 2022), so that scores stay in cache.
 #include "engine/kernels/cpu/attention_head.h"
+#include "engine/kernels/cpu/attention_step.h"
 
 namespace ds::cpu {
 namespace {
@@ -67,6 +68,7 @@ class Forward : public AttentionHead {
 template <>
 void run(const Context& c, const Attention& a) {
   const AttentionSizes s = attention_sizes(c, a);
+  if (s.time == 1 && a.dropout.rate == 0) return attend_one_query(c, s, a);
   for_attention_tasks(c, s, false, s.batch * s.heads,
                       [&](const AttentionPieces& pieces, int thread, std::int64_t task) {
                         Forward(c, s, pieces, thread).run(a, task / s.heads, task % s.heads);

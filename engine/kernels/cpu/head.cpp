@@ -2,6 +2,7 @@
 // never exist.
 #include <cstring>
 
+#include "engine/kernels/cpu/few_rows.h"
 #include "engine/kernels/cpu/head_chunk.h"
 #include "engine/kernels/cpu/ops.h"
 
@@ -57,6 +58,23 @@ void clear_uncounted(const Context& c, const HeadLossBackward& a) {
   });
 }
 
+// Every row of the weights is read once, for all rows of the input.
+void few_logits(const Context& c, const Logits& a, std::int64_t rows) {
+  const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
+  const DType type = a.in.dtype;
+  const ActKernels& act = c.act(type);
+  auto* const out = static_cast<float*>(a.out.data);
+  c.pool.parallel_for(ceil_div(vocab, kPanel), [&](std::int64_t task, int) {
+    const std::int64_t first = task * kPanel;
+    for (std::int64_t v = first; v < std::min(first + kPanel, vocab); ++v) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        out[r * vocab + v] =
+            act.dot(at(a.in.data, type, r * width), at(a.weight.data, type, v * width), width);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 template <>
@@ -84,6 +102,7 @@ template <>
 void run(const Context& c, const Logits& a) {
   const std::int64_t width = a.weight.shape[1], vocab = a.weight.shape[0];
   const std::int64_t rows = a.in.elements() / width;
+  if (rows <= kFewRows && a.scale == 1.0F && !a.bias) return few_logits(c, a, rows);
   const DType type = a.in.dtype;
   Product product{.m = rows,
                   .n = vocab,

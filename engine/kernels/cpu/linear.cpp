@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/kernels/cpu/few_rows.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cpu/product.h"
 
@@ -88,9 +89,8 @@ void run(const Context& c, const Linear& a) {
   product.a.data = a.in.data;
   product.b.data = a.weight.data;
   Scratch scratch = c.scratch();
-  const ProductScratch pieces(scratch, c, product);
   const ActKernels& act = c.act(a.in.dtype);
-  multiply(c, product, pieces, [&](const Tile& tile, int) {
+  const auto store = [&](const Tile& tile, int) {
     if (a.epilogue == Linear::Epilogue::heads) return store_heads(act, tile, a);
     const std::int64_t to = tile.row * n + tile.column;
     act.store_tile(tile.data, tile.rows, tile.columns,
@@ -99,7 +99,12 @@ void run(const Context& c, const Linear& a) {
                     .pre = a.pre ? at(a.pre.data, a.pre.dtype, to) : nullptr,
                     .stride = n,
                     .activation = a.activation});
-  });
+  };
+  if (rows <= kFewRows) {
+    multiply_few(c, product, FewRowsScratch(scratch, c, product), store);
+  } else {
+    multiply(c, product, ProductScratch(scratch, c, product), store);
+  }
 }
 
 template <>
@@ -176,6 +181,9 @@ std::size_t linear_scratch_bytes(const Context& c, const Kernels::Extents& e) {
       const ProductScratch measured(scratch, c, make(e.act, rows, k, n));
       largest = std::max(largest, scratch.used());
     }
+    Scratch scratch;
+    const FewRowsScratch measured(scratch, c, forward_product(e.act, rows, k, n));
+    largest = std::max(largest, scratch.used());
   };
   for (const auto& [k, n] : shapes) {
     measure(k, n);

@@ -146,6 +146,10 @@ struct ActKernels {
   /// total[c] += the sum over rows of in[r * stride + c], in blocks of 64 rows.
   void (*add_column_sums)(const void* in, std::int64_t stride, std::int64_t rows,
                           std::int64_t columns, float* total);
+  /// total[c] += factors[0] * in[c] + factors[1] * in[stride + c] ... for `count` rows, in order and
+  /// each product fused into the sum.
+  void (*add_products)(const float* factors, std::int64_t count, const void* in,
+                       std::int64_t stride, std::int64_t n, float* total);
   /// Returns the sum over n of a * b.
   float (*dot)(const void* a, const void* b, std::int64_t n);
   /// Computes the largest logit of a row and the sum of e^(logit - largest). The row's n logits are

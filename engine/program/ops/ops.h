@@ -215,6 +215,17 @@ struct HeadLossBackward {
   bool sparse = false;
 };
 
+// decode.cpp
+/// qkv, slots, cache -> queries, cache (the same)
+struct CacheKeys {
+  static const OpRow row;
+  std::int64_t kv_heads = 0;
+};
+/// in, weight -> logits
+struct Logits {
+  static const OpRow row;
+};
+
 // moves.cpp
 /// root? -> staging. Rank r sends [cuts[p], cuts[p+1]) of its root to p when contributes[r].
 /// staging gets this rank's piece from each contributor, in rank order, at `at` of the
@@ -270,6 +281,7 @@ using OpAttrs =
                  ops::KeyRanges, ops::RelativeBias, ops::RelativeBiasBackward, ops::Glu,
                  ops::GluBackward, ops::Dropout, ops::Add, ops::AddColumns, ops::TakeColumns,
                  ops::HeadLoss, ops::HeadLossBackward, ops::Exchange, ops::AllGather, ops::Copy,
-                 ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update>;
+                 ops::Clear, ops::Idle, ops::LeafSquares, ops::Control, ops::Update, ops::CacheKeys,
+                 ops::Logits>;
 
 }  // namespace ds

@@ -31,6 +31,8 @@ Values nonsense_for(std::string_view argument) {
   const std::vector<std::pair<std::string_view, Values>> known = {
       {"N", {"two", "-1", "1.5", "1x", "99999999999999999999", " 1"}},
       {"K", {"two", "-1", "1.5", "1x", "99999999999999999999"}},
+      {"X", {"warm", "-1", "nan", "inf", "1e9", "0,5", "1x", " 1"}},
+      {"NUMBERS", {"one", "-1", ",", "1;2", "1.5", "2147483648"}},
       {"R", {"two", "-1", "all", "99999999999999999999"}},
       {"SECONDS", {"soon", "-1", "10 parsecs", "1e9", "s"}},
       {"SECONDS[:stop]", {"soon", "-1", "10:go", ":stop"}},
@@ -84,6 +86,7 @@ Values nonsense_for_name(std::string_view name) {
       {"--token-secret", {"A", "a..b", "-a"}},
       {"--job-id", {"a b", "a\tb"}},
       {"--master-addr", {"node1:29500", "http://node1", "a b", "-x"}},
+      {"--top-p", {"0", "1.01"}},
       {"--master-port", {"0", "65536", "29500x", "-1"}},
   };
   for (const auto& [option, values] : known)

@@ -156,6 +156,27 @@ struct Rows {
     return select_less(load(kIndex), broadcast(static_cast<float>(n)), a, b);
   }
 
+  static void add_products(const float* factors, int64_t count, const void* in, int64_t stride,
+                           int64_t n, float* total) {
+    const Act* p = static_cast<const Act*>(in);
+    for (; count >= 4; count -= 4, factors += 4, p += 4 * stride) {
+      const F32 f0 = broadcast(factors[0]), f1 = broadcast(factors[1]), f2 = broadcast(factors[2]),
+                f3 = broadcast(factors[3]);
+      each(n, [&](auto get, auto put) {
+        F32 sum = fma(f0, get(p), get(static_cast<const float*>(total)));
+        sum = fma(f1, get(p + stride), sum);
+        sum = fma(f2, get(p + 2 * stride), sum);
+        put(total, fma(f3, get(p + 3 * stride), sum));
+      });
+    }
+    for (; count > 0; --count, ++factors, p += stride) {
+      const F32 factor = broadcast(factors[0]);
+      each(n, [&](auto get, auto put) {
+        put(total, fma(factor, get(p), get(static_cast<const float*>(total))));
+      });
+    }
+  }
+
   static float dot(const void* a, const void* b, int64_t n) {
     F32 total = broadcast(0.0F);
     each(n, [&](auto get, auto) {
@@ -234,6 +255,7 @@ struct Rows {
             .add = add,
             .add_to = add_to,
             .add_column_sums = add_column_sums,
+            .add_products = add_products,
             .dot = dot,
             .logits_row = logits_row,
             .logits_gradient = logits_gradient,

@@ -1,0 +1,36 @@
+// open_model(): what sampling needs to know of a checkpoint or a Hugging Face folder, and its
+// weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/config/train_config.h"
+#include "engine/program/program.h"
+#include "engine/states/state_source.h"
+
+namespace ds {
+
+struct SampledModel {
+  std::string path{};  // the checkpoint, or the folder
+  ModelConfig model{};
+  std::int64_t positions = 0;        // the longest text
+  std::int64_t table_positions = 0;  // rows of a table of learned positions
+  std::int64_t tokens = 0;           // numbers that are tokens are below it
+  bool is_bytes = false;             // a token is a byte
+  std::vector<std::int32_t> ends{};  // tokens that end a text, from the folder's files
+  std::unique_ptr<StateSource> weights{};
+  bool is_checkpoint = false;
+};
+
+/// Opens a Hugging Face folder, a checkpoint, or a folder of checkpoints, whose newest complete one
+/// is used. `length`: the longest text, prompt and continuation. Errors: Error{config}: neither; a
+/// model that is not built; what does not fit its config.json; an adapter without its model.
+SampledModel open_model(const std::string& path, std::int64_t length);
+
+/// Checks that a checkpoint has the tensors of the program. Errors: as require_tensors().
+void require_weights(const SampledModel& model, const Program& program);
+
+}  // namespace ds

@@ -1,0 +1,91 @@
+#include "runner/sample_prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "engine/base/error.h"
+#include "engine/data/byte_tokens.h"
+
+namespace ds {
+namespace {
+
+void read_file(const std::string& path, std::vector<Prompt>& prompts) {
+  constexpr std::size_t kMost = std::size_t{1} << 26;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::size_t bytes = 0;
+  for (int number = 1; std::getline(file, line); ++number) {
+    bytes += line.size();
+    if (line.ends_with('\r')) line.pop_back();
+    const std::string place = fmt::format("{}, line {}", path, number);
+    if (line.empty()) throw Error(ErrorKind::config, place + ": has no prompt", "remove the line");
+    if (bytes > kMost)
+      throw Error(ErrorKind::config, fmt::format("--prompts {}: is longer than 64 MiB", path));
+    prompts.push_back({.place = place, .text = line, .from_file = true});
+  }
+  if (!file.is_open() || file.bad() || bytes == 0)
+    throw Error(ErrorKind::config, fmt::format("--prompts {}: cannot be read, or is empty", path),
+                "name a file with a prompt on each line");
+}
+
+std::vector<std::int32_t> numbers_of(const Prompt& prompt, const PromptLimits& limits) {
+  const bool is_text = prompt.is_text || (prompt.from_file && limits.is_bytes);
+  if (!is_text && !prompt.from_file) return prompt.tokens;
+  if (!is_text) return given_tokens(prompt.place, prompt.text);
+  if (!limits.is_bytes)
+    throw Error(ErrorKind::usage,
+                fmt::format("{} is text, but the tokens of this model are not bytes", prompt.place),
+                fmt::format("give numbers below {}: --tokens 1,2,3", limits.tokens));
+  return encode_bytes(prompt.text);
+}
+
+}  // namespace
+
+std::vector<Prompt> prompts_of(const ToolWords& words) {
+  std::vector<Prompt> prompts;
+  const auto place = [&] { return fmt::format("prompt {}", prompts.size() + 1); };
+  for (const std::string& numbers : words.values("--tokens"))
+    prompts.push_back({.place = place(), .tokens = given_tokens("--tokens", numbers)});
+  for (const std::string& text : words.values("--prompt"))
+    prompts.push_back({.place = place(), .text = text, .is_text = true});
+  if (words.has("--prompts")) read_file(words.value("--prompts"), prompts);
+  if (prompts.empty())
+    throw Error(ErrorKind::usage, "no prompt is given",
+                "give --tokens 1,2,3, or --prompt TEXT if the model's tokens are bytes");
+  return prompts;
+}
+
+std::int64_t longest_of(const std::vector<Prompt>& prompts) {
+  std::int64_t longest = 0;
+  for (const Prompt& prompt : prompts)
+    longest = std::max({longest, std::ssize(prompt.text), std::ssize(prompt.tokens)});
+  return longest;
+}
+
+std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts,
+                                                 const PromptLimits& limits) {
+  std::vector<std::vector<std::int32_t>> all;
+  for (const Prompt& prompt : prompts) {
+    all.push_back(numbers_of(prompt, limits));
+    const auto beyond = std::ranges::find_if(
+        all.back(), [&](std::int32_t token) { return token >= limits.tokens; });
+    if (beyond != all.back().end())
+      throw Error(ErrorKind::usage,
+                  fmt::format("{}: token {} is beyond the model's {} tokens", prompt.place, *beyond,
+                              limits.tokens),
+                  fmt::format("use numbers from 0 to {}", limits.tokens - 1));
+    const std::int64_t size = std::ssize(all.back());
+    if (size + limits.length <= limits.positions) continue;
+    throw Error(ErrorKind::usage,
+                fmt::format("{}: {} tokens and --length {} are more than the model's {} positions",
+                            prompt.place, size, limits.length, limits.positions),
+                size < limits.positions
+                    ? fmt::format("give --length {} or less", limits.positions - size)
+                    : "shorten the prompt");
+  }
+  return all;
+}
+
+}  // namespace ds

@@ -1,0 +1,40 @@
+// Prompts of `sample`: read from the words, and checked against the model. Pure but for the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/tool_options.h"
+
+namespace ds {
+
+/// A prompt as it was given.
+struct Prompt {
+  std::string place{};  // "prompt 2", "prompts.txt, line 3"
+  std::string text{};
+  bool is_text = false;                // else token numbers, from --tokens
+  bool from_file = false;              // text or numbers, as the model needs
+  std::vector<std::int32_t> tokens{};  // where they are known without the model
+};
+
+/// Returns the prompts of --tokens, --prompt and --prompts, in this order. Errors: Error{usage}:
+/// none is given; Error{config}: the file cannot be read, or has an empty line.
+std::vector<Prompt> prompts_of(const ToolWords& words);
+
+/// Returns the most tokens that a prompt can have.
+std::int64_t longest_of(const std::vector<Prompt>& prompts);
+
+/// What prompts are checked against.
+struct PromptLimits {
+  std::int64_t tokens = 0;     // of the model
+  std::int64_t positions = 0;  // of the model
+  std::int64_t length = 0;     // tokens to add
+  bool is_bytes = false;
+};
+
+/// Returns the token numbers of every prompt. Errors: Error{usage} naming the prompt.
+std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts,
+                                                 const PromptLimits& limits);
+
+}  // namespace ds
