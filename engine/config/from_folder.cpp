@@ -24,13 +24,20 @@ std::string text_of(const std::string& path) {
               "name a Hugging Face folder, which every node sees");
 }
 
-HfConfig config_in(const std::string& path, const std::string& arch, std::int64_t positions) {
+/// Returns what `read` makes of a config file. Errors: Error{config}, with the path.
+template <class Read>
+auto read_file(const std::string& path, const Read& read) {
   const std::string text = text_of(path);
   try {
-    return read_hf_config(text, arch, positions);
+    return read(text);
   } catch (const Error& error) {
     throw error.with_context(path);
   }
+}
+
+HfConfig config_in(const std::string& path, const std::string& arch, std::int64_t positions) {
+  return read_file(path,
+                   [&](const std::string& text) { return read_hf_config(text, arch, positions); });
 }
 
 /// Returns whether a key can have the value.
@@ -97,12 +104,11 @@ class Filler {
 void apply_adapter(TrainConfig& config, GivenKeys& given) {
   if (config.lora.from.empty()) return;
   const std::string path = config.lora.from + "/adapter_config.json";
-  const std::string text = text_of(path);
   PeftConfig theirs;
   try {
-    theirs = read_peft_config(text);
+    theirs = read_file(path, [](const std::string& text) { return read_peft_config(text); });
   } catch (const Error& error) {
-    throw given.error({"lora.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
+    throw given.error({"lora.from"}, error.what(), error.hint());
   }
   std::vector<std::string> problems = std::move(theirs.refused);
   for (std::string& problem : problems_of(theirs.fields, config, given))
@@ -145,7 +151,9 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
 ModelConfig model_of_folder(const std::string& folder, std::int64_t positions) {
   const std::string path = folder + "/config.json";
   const HfConfig theirs = config_in(path, "", positions);
-  const std::vector<std::string> problems = problems_of(theirs, TrainConfig(), GivenKeys());
+  std::vector<std::string> problems = theirs.refused;
+  for (std::string& problem : problems_of(theirs.fields, TrainConfig(), GivenKeys()))
+    problems.push_back(std::move(problem));
   if (!problems.empty())
     throw Error(ErrorKind::config,
                 fmt::format("{}: is not built:\n  {}", path, fmt::join(problems, "\n  ")),

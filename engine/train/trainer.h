@@ -106,7 +106,6 @@ class Trainer {
   /// Returns weights_hash() of weights.h on rank 0. Collective.
   [[nodiscard]] std::string weights_hash();
   [[nodiscard]] std::int64_t parameters() const;
-  [[nodiscard]] double flops_per_token() const { return programs_.flops_per_token; }
   [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
   /// Returns, for messages, how files are accessed and their measured rates; empty without files.
   [[nodiscard]] const std::string& storage() const { return storage_; }
