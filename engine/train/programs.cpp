@@ -211,7 +211,8 @@ namespace {
 template <class Element, class Programs>
 std::vector<Element*> all_of(Programs& of) {
   std::vector<Element*> programs{&of.step, &of.validation};
-  for (auto* program : {&of.prefill, &of.decode, &of.first, &of.flush, &of.odd, &of.redo, &of.odd_redo})
+  for (auto* program :
+       {&of.prefill, &of.decode, &of.first, &of.flush, &of.odd, &of.redo, &of.odd_redo})
     if (*program) programs.push_back(&**program);
   return programs;
 }
