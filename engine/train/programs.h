@@ -21,9 +21,9 @@ struct TrainPrograms {
   // Only with updates during the backward pass, before the norm is known. `odd` is every other step
   // and reads the states that `step` writes; the redo programs repeat an update with other numbers.
   std::optional<Program> odd, redo, odd_redo;
-  Program validation;  // forward and loss of one micro-batch
+  Program validation;                      // forward and loss of one micro-batch
   std::optional<Program> prefill, decode;  // only with a sample at the end (DecodePrograms)
-  std::string digest;  // digest of the global program, equal on all ranks
+  std::string digest;                      // digest of the global program, equal on all ranks
   ShardSpec spec;
   double flops_per_token = 0;  // of a training step, recomputation not counted (engine/plan/work.h)
   /// Memory for checkpoints: the writer's buffers, and with asynchronous saves a snapshot before

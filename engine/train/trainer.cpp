@@ -231,12 +231,13 @@ std::string Trainer::sample() {
   const SampleConfig& sample = config_.sample;
   Decoder decoder({*programs_.prefill, *prefill_executor_}, {*programs_.decode, *decode_executor_});
   const bool has_text = config_.data.tokenizer == "bytes";
-  const GenerateRequest request{.prompts = {sample_prompt(config_)},
-                                .length = sample.tokens,
-                                .choice = {.temperature = sample.temperature, .top_k = sample.top_k},
-                                .seed = static_cast<std::uint64_t>(sample.seed),
-                                .valid_vocab = config_.model.tokens,
-                                .slides = true};
+  const GenerateRequest request{
+      .prompts = {sample_prompt(config_)},
+      .length = sample.tokens,
+      .choice = {.temperature = sample.temperature, .top_k = sample.top_k},
+      .seed = static_cast<std::uint64_t>(sample.seed),
+      .valid_vocab = config_.model.tokens,
+      .slides = true};
   const std::vector<std::int32_t> made = generate(decoder, request).front().tokens;
   if (has_text) return sample.prompt + decode_bytes(made);
   return sample.prompt + " " + text_of_tokens(made);

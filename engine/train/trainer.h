@@ -145,9 +145,8 @@ class Trainer {
   std::optional<RankMemory> memory_;
   std::optional<Snapshot> snapshot_;
   std::optional<LeafSums> leaf_sums_;
-  std::optional<Executor> step_executor_, validation_executor_, prefill_executor_,
-      decode_executor_, first_executor_,
-      flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
+  std::optional<Executor> step_executor_, validation_executor_, prefill_executor_, decode_executor_,
+      first_executor_, flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
   bool update_is_due_ = false;  // the last step's update is left to the next step or flush()
   bool is_odd_ = false;         // updates during backward: the odd program's states are current
   const Program* program_ = nullptr;  // program of the current step
