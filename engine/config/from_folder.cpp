@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "engine/config/folder_head.h"
 #include "engine/config/hf_config.h"
 #include "engine/config/keys.h"
 
@@ -69,6 +70,13 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
     theirs = read_hf_config(text, arch, config.data.seq_len);
   } catch (const Error& error) {
     throw given.error({"model.from"}, fmt::format("{}: {}", path, error.what()), error.hint());
+  }
+  if (theirs.arch == "t5") {
+    const bool is_tied = !has_own_head(config.model.from);
+    theirs.fields.push_back(
+        {is_tied ? "no lm_head.weight other than shared.weight" : "lm_head.weight in the files",
+         "model.tied",
+         {is_tied}});
   }
   const std::vector<std::string> problems = problems_of(theirs, config, given);
   if (!problems.empty()) {

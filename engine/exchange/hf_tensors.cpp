@@ -187,6 +187,64 @@ std::vector<HfTensor> bert_tensors(const ModelConfig& model, const BertFamily& f
   return all;
 }
 
+/// Adds a block's branches. `layer`: of the block, "encoder.block.0.layer.".
+void add_t5_block(List& list, const ModelConfig& model, const std::string& layer, bool decodes) {
+  const std::int64_t width = model.hidden, inner = model.heads * model.elements_of_head();
+  const auto attention = [&](const std::string& name, bool is_cross) {
+    const auto part = [&](const char* letter) {
+      return List::Part{fmt::format("{}{}.weight", name, letter), inner};
+    };
+    if (is_cross) {
+      list.transposed(name + "q.weight", width, {part("q")});
+      list.transposed(name + "kv.weight", width, {part("k"), part("v")});
+    } else {
+      list.transposed(name + "qkv.weight", width, {part("q"), part("k"), part("v")});
+    }
+    list.transposed(name + "o.weight", inner, {{name + "o.weight", width}});
+  };
+  attention(layer + "0.SelfAttention.", false);
+  list.vector(layer + "0.layer_norm.weight", width);
+  if (decodes) {
+    attention(layer + "1.EncDecAttention.", true);
+    list.vector(layer + "1.layer_norm.weight", width);
+  }
+  const std::string last = layer + (decodes ? "2." : "1."), dense = last + "DenseReluDense.",
+                    wi = dense + "wi";
+  if (model.activation == FeedForward::gated_gelu) {
+    list.transposed(wi + ".weight", width,
+                    {{wi + "_0.weight", model.ffn}, {wi + "_1.weight", model.ffn}});
+  } else {
+    list.transposed(wi + ".weight", width, {{wi + ".weight", model.ffn}});
+  }
+  list.transposed(dense + "wo.weight", model.ffn, {{dense + "wo.weight", width}});
+  list.vector(last + "layer_norm.weight", width);
+}
+
+std::vector<HfTensor> t5_tensors(const ModelConfig& model, std::int64_t vocab) {
+  List list("");
+  const std::int64_t width = model.hidden;
+  list.rows_of("shared.weight", "shared.weight", model.vocab, vocab, width);
+  for (const bool decodes : {false, true}) {
+    const std::string stack = decodes ? "decoder." : "encoder.";
+    list.matrix(stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+                model.relative_buckets, model.heads);
+    const std::int64_t layers = decodes ? model.blocks_of_decoder() : model.layers;
+    for (std::int64_t i = 0; i < layers; ++i)
+      add_t5_block(list, model, fmt::format("{}block.{}.layer.", stack, i), decodes);
+    list.vector(stack + "final_layer_norm.weight", width);
+  }
+  if (!model.tied) list.rows_of("lm_head.weight", "lm_head.weight", model.vocab, vocab, width);
+  return list.take();
+}
+
+/// Returns whether the tensor is a copy of the embedding, the tied head, or the bias of
+/// cross-attention that old files hold and that nothing reads.
+bool is_no_t5_weight(std::string_view name, const ModelConfig& model) {
+  return name == "encoder.embed_tokens.weight" || name == "decoder.embed_tokens.weight" ||
+         name == "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight" ||
+         (model.tied && name == "lm_head.weight");
+}
+
 /// Returns whether the tensor is one of a pooler or of the head for the next sentence, which a
 /// masked LM does not use, a buffer of position numbers, or the decoder, which is tied.
 bool is_no_bert_weight(std::string_view name, const BertFamily& family) {
@@ -206,11 +264,13 @@ std::vector<std::int64_t> HfTensor::our_shape() const {
 
 std::string_view hf_prefix(const ModelConfig& model) {
   if (const BertFamily* const bert = bert_family(model.arch)) return bert->hf_prefix;
+  if (model.arch == "t5") return "";
   return llama_family(model.arch) != nullptr ? "model." : "transformer.";
 }
 
 std::string hf_embedding(const ModelConfig& model) {
   const char* const name = bert_family(model.arch) != nullptr    ? "embeddings.word_embeddings"
+                           : model.arch == "t5"                  ? "shared"
                            : llama_family(model.arch) != nullptr ? "embed_tokens"
                                                                  : "wte";
   return fmt::format("{}{}.weight", hf_prefix(model), name);
@@ -224,12 +284,14 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions) {
   if (const BertFamily* const bert = bert_family(model.arch))
     return bert_tensors(model, *bert, vocab, positions);
+  if (model.arch == "t5") return t5_tensors(model, vocab);
   return llama_family(model.arch) != nullptr ? llama_tensors(model, vocab)
                                              : gpt2_tensors(model, vocab, positions);
 }
 
 bool is_no_weight(std::string_view name, const ModelConfig& model) {
   if (const BertFamily* const bert = bert_family(model.arch)) return is_no_bert_weight(name, *bert);
+  if (model.arch == "t5") return is_no_t5_weight(name, model);
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq") || (model.tied && name == "lm_head.weight");
 }

@@ -76,6 +76,8 @@ const Kind& as(const Op& op) {
 struct ParamInit {
   enum class Kind : std::uint8_t { zeros, ones, normal } kind = Kind::zeros;
   float standard_deviation = 0;
+  std::int64_t first_columns = 0;  // columns at the left whose deviation is `factor` times as large
+  float factor = 1;
 };
 
 /// One logical parameter tensor inside its group's flat memory.

@@ -162,6 +162,15 @@ BoundOp bind_activate(const OpSite& at) {
               .in = at.in(0), .out = at.out(0), .activation = as<ops::Activate>(at.op).activation});
 }
 
+void reverse_activate(Reverse& reverse, const Op& op) {
+  const ValueId pre = op.in[0], dout = reverse.gradient_of(op.out[0]);
+  if (dout == kNoValue) return;
+  const ValueId dpre = reverse.gradient_like(op, "pre", pre);
+  reverse.emit(op, "", ops::ActivateBackward{as<ops::Activate>(op).activation}, {pre, dout},
+               {dpre});
+  reverse.contribute(pre, dpre);
+}
+
 void check_activate_backward(const Operands& o) {
   DS_ASSERT(same(o.in(0), o.in(1)) && same(o.in(0), o.out(0)));
 }
@@ -210,6 +219,7 @@ constinit const OpRow ops::Activate::row{.name = "activate",
                                          .out = {"out"},
                                          .check = check_activate,
                                          .bind = bind_activate,
+                                         .reverse = reverse_activate,
                                          .print = print_activation<ops::Activate>};
 
 constinit const OpRow ops::ActivateBackward::row{.name = "activate_backward",

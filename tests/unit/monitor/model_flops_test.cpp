@@ -51,6 +51,32 @@ TEST_CASE("the presets of BERT and RoBERTa have transformers' numbers of paramet
   }
 }
 
+// Counted by transformers 5.23 of T5ForConditionalGeneration on its meta device; of T5 1.1 and Flan
+// with the lm_head that their files hold.
+TEST_CASE("the presets of T5 have transformers' numbers of parameters") {
+  struct Row {
+    std::string preset;
+    double parameters;
+  };
+  for (const Row& row :
+       {Row{"t5-small", 60'506'624}, Row{"t5-base", 222'903'552}, Row{"t5-large", 737'668'096},
+        Row{"t5-3b", 2'851'598'336}, Row{"t5-11b", 11'307'321'344},
+        Row{"t5-v1.1-small", 76'961'152}, Row{"flan-t5-small", 76'961'152},
+        Row{"t5-v1.1-base", 247'577'856}, Row{"flan-t5-base", 247'577'856},
+        Row{"t5-v1.1-large", 783'150'080}, Row{"flan-t5-large", 783'150'080},
+        Row{"t5-v1.1-xl", 2'849'757'184}, Row{"flan-t5-xl", 2'849'757'184},
+        Row{"t5-v1.1-xxl", 11'135'332'352}, Row{"flan-t5-xxl", 11'135'332'352}}) {
+    CAPTURE(row.preset);
+    const std::string text = "[model]\npreset = \"" + row.preset +
+                             "\"\n[data]\ntrain = \"x\"\nformat = \"samples\"\n"
+                             "seq_len = 512\nencoder_len = 512\n[batch]\nmicro = 1\n"
+                             "[train]\nsteps = 1\n";
+    const ds::ModelConfig model =
+        ds::make_train_config(ds::read_toml(text, "train.toml", "/"), "train.toml", 1).model;
+    CHECK(ds::total_parameters(model, 512) == row.parameters);
+  }
+}
+
 TEST_CASE("BERT: the head's linear layer is a matrix product too") {
   ds::ModelConfig bert = model_of(1, 2, 8, 3);
   bert.arch = "bert";
