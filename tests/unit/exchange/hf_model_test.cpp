@@ -1,4 +1,6 @@
 // Tests of the mapping between Hugging Face's tensors and ours, and of what config.json may say.
+#include "engine/exchange/hf_model.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include "engine/config/folder_head.h"
 #include "engine/config/hf_config.h"
 #include "engine/exchange/hf_config_json.h"
-#include "engine/exchange/hf_model.h"
 #include "engine/exchange/hf_tensors.h"
 #include "engine/exchange/shards.h"
 #include "engine/models/build_model.h"
@@ -144,8 +145,8 @@ TEST_CASE("T5: names of both stacks; copies of the embedding are passed over") {
   CHECK(up.ours == "encoder.block.0.layer.1.DenseReluDense.wi.weight");
   CHECK((up.first_column == 80 && up.columns == 80));
   CHECK(by_name.contains("decoder.block.0.layer.2.layer_norm.weight"));
-  for (const char* const name : {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                 "lm_head.weight"}) {
+  for (const char* const name :
+       {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"}) {
     CHECK(!by_name.contains(name));
     CHECK(ds::is_no_weight(name, t5));
   }
@@ -200,8 +201,7 @@ TEST_CASE("a config of BERT and RoBERTa matches its model; what is not built is 
     REQUIRE(lines.size() == 4);
     CHECK(lines[0] == "type_vocab_size: 2, model.type_vocab = 3");
     CHECK(lines[1] == "hidden_act: \"silu\"; only gelu, gelu_new and relu are supported");
-    CHECK(lines[2] ==
-          "position_embedding_type: \"relative_key\"; only absolute is supported");
+    CHECK(lines[2] == "position_embedding_type: \"relative_key\"; only absolute is supported");
     CHECK(lines[3] == "is_decoder: true; only encoders are supported");
     const auto few = ds::hf_config_mismatches(text, config, 17);
     REQUIRE(few.size() == 1);
@@ -361,8 +361,10 @@ std::map<std::string, std::vector<float>> write_folder(const std::string& folder
     for (std::int64_t element = 0; element < tensor.elements(); ++element) {
       const auto value = static_cast<float>(next++ % 251 - 125);
       const std::int64_t row = tensor.transposed ? element % tensor.rows : element / tensor.columns,
-                         column = tensor.transposed ? element / tensor.rows : element % tensor.columns;
-      values[static_cast<std::size_t>(row * tensor.our_columns + tensor.first_column + column)] = value;
+                         column =
+                             tensor.transposed ? element / tensor.rows : element % tensor.columns;
+      values[static_cast<std::size_t>(row * tensor.our_columns + tensor.first_column + column)] =
+          value;
       std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
       if (dtype == ds::DType::bf16) bits = ds::bf16_from_float(value);
       if (dtype == ds::DType::f16) bits = ds::f16_from_float(value);
@@ -382,7 +384,8 @@ TEST_CASE("any piece of any tensor is read from a folder") {
     for (const char* arch : {"gpt2", "llama", "qwen2", "t5"}) {
       CAPTURE(arch);
       ds::ModelConfig config = config_of(arch, std::string(arch) == "gpt2");
-      if (config.arch == "t5") config.activation = ds::FeedForward::relu;
+      config.activation = ds::FeedForward::relu;  // T5's
+      config.decoder_layers = 3;
       const auto ours = write_folder(folder, config, 300, dtype);
       const ds::HfModel model(folder, {.model = config, .positions = 16});
       for (const auto& [name, values] : ours) {
@@ -391,8 +394,12 @@ TEST_CASE("any piece of any tensor is read from a folder") {
         for (int piece = 0; piece < 12; ++piece) {
           // The whole tensor, then pieces from less than a row to nearly all.
           const std::int64_t first = piece == 0 ? 0 : static_cast<std::int64_t>(random()) % size;
-          const std::int64_t most = piece % 2 == 0 ? size - first : std::min<std::int64_t>(size - first, 100);
-          std::vector<float> into(static_cast<std::size_t>(piece == 0 ? size : 1 + static_cast<std::int64_t>(random()) % most), 7.0F);
+          const std::int64_t most =
+              piece % 2 == 0 ? size - first : std::min<std::int64_t>(size - first, 100);
+          std::vector<float> into(
+              static_cast<std::size_t>(piece == 0 ? size
+                                                  : 1 + static_cast<std::int64_t>(random()) % most),
+              7.0F);
           model.read(name, first, into);
           CHECK(std::memcmp(into.data(), values.data() + first, into.size() * sizeof(float)) == 0);
         }
@@ -407,6 +414,7 @@ TEST_CASE("T5: a tied model refuses a folder whose own head would be lost") {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   ds::ModelConfig t5 = config_of("t5", false);
   t5.activation = ds::FeedForward::relu;
+  t5.decoder_layers = 3;
   write_folder(folder, t5, 300, ds::DType::f32);
   CHECK(ds::has_own_head(folder));
   t5.tied = true;
