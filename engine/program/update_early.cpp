@@ -34,6 +34,24 @@ void require_complete_gradients(const Program& step, const StepParts& parts) {
   }
 }
 
+/// Returns for each group the last op of the body that reads its weights, which an update changes;
+/// -1 if none does. In a block that ends with a norm, the first layer's weights are read after the
+/// group's gradients are complete.
+std::vector<int> last_reads(const Program& step, const std::vector<Op>& body) {
+  std::vector<int> last(step.groups.size(), -1);
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    for (const ValueId id : body[i].in) {
+      if (id == kNoValue) continue;
+      const ValueId home = home_of(step, id).base;
+      for (std::size_t g = 0; g < step.groups.size(); ++g) {
+        for (const ValueId own : {step.groups[g].weights, step.groups[g].slice})
+          if (own != kNoValue && home_of(step, own).base == home) last[g] = static_cast<int>(i);
+      }
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 // Updates of group g are issued when the next group is complete: by then the sum of g has arrived.
@@ -47,12 +65,15 @@ EarlyStep update_early(const Program& step, bool overlap) {
   forms.redo.micro_batches.clear();
   const std::vector<int> order = update_order(common, UpdateMoment::backward);
   const std::vector<std::size_t> done = reductions(common, parts.body);
+  const std::vector<int> reads = last_reads(common, parts.body);
   std::vector<std::size_t> anchor(done.size(), parts.body.size() - 1);  // the control op
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::size_t after = overlap ? k + 1 : k;
     if (after >= order.size()) continue;
-    anchor[static_cast<std::size_t>(order[k])] =
-        std::min(done[static_cast<std::size_t>(order[after])] + 1, parts.body.size() - 1);
+    const auto group = static_cast<std::size_t>(order[k]);
+    const std::size_t complete = done[static_cast<std::size_t>(order[after])] + 1;
+    const auto unread = static_cast<std::size_t>(reads[group] + 1);
+    anchor[group] = std::min(std::max(complete, unread), parts.body.size() - 1);
   }
   const auto is_read = [&](const Op& op) {
     return is<ops::Copy>(op) && common.value(op.in[0]).kind == ValueKind::state &&

@@ -35,7 +35,8 @@ ready() {
     fail "$1: the loss went from '$first' to '$last'"
 }
 
-ready bert_zero1_offload
+python3 "$DS_SOURCE/scripts/mask_text.py" "$work/text" "$work/masked" 32 || fail "no masked text"
+ready bert_zero1_offload model.vocab=257 data.train="$work/masked"
 ready t5_zero2_bf16 data.train="$work/pairs" data.encoder_len=40
 ready basic_zero2_fp16 batch.accum=2
 ready zero2_fp16_auto schedule.warmup=5

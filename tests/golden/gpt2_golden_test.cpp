@@ -22,15 +22,16 @@ struct HalfCase {
   const char* name;
   DType act;
 };
+// Not ReLU: rounding moves some of its arguments across 0, where the slope jumps, so the gradient
+// is off by about the root of their share.
 constexpr HalfCase kHalfCases[] = {
-    {"gpt2_tiny", DType::bf16},    {"gpt2_odd", DType::bf16},     {"gpt2_tiny", DType::f16},
-    {"gpt2_odd", DType::f16},      {"llama_tiny", DType::bf16},   {"llama_odd", DType::bf16},
-    {"llama_tiny", DType::f16},    {"llama_odd", DType::f16},     {"qwen2_tiny", DType::bf16},
-    {"qwen2_tiny", DType::f16},    {"llama_scaled", DType::bf16}, {"bert_tiny", DType::bf16},
-    {"bert_tiny", DType::f16},     {"bert_odd", DType::bf16},     {"bert_relu", DType::f16},
-    {"roberta_tiny", DType::bf16}, {"roberta_relu", DType::bf16}, {"roberta_odd", DType::f16},
-    {"t5_odd", DType::bf16},       {"t5_odd", DType::f16},        {"t5_flan", DType::bf16},
-    {"t5_flan", DType::f16},       {"t5_tied", DType::f16}};
+    {"gpt2_tiny", DType::bf16},  {"gpt2_odd", DType::bf16},     {"gpt2_tiny", DType::f16},
+    {"gpt2_odd", DType::f16},    {"llama_tiny", DType::bf16},   {"llama_odd", DType::bf16},
+    {"llama_tiny", DType::f16},  {"llama_odd", DType::f16},     {"qwen2_tiny", DType::bf16},
+    {"qwen2_tiny", DType::f16},  {"llama_scaled", DType::bf16}, {"bert_tiny", DType::bf16},
+    {"bert_tiny", DType::f16},   {"bert_odd", DType::bf16},     {"roberta_tiny", DType::bf16},
+    {"roberta_odd", DType::f16}, {"t5_odd", DType::bf16},       {"t5_odd", DType::f16},
+    {"t5_flan", DType::bf16},    {"t5_flan", DType::f16},       {"t5_tied", DType::f16}};
 
 Values doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 

@@ -94,9 +94,6 @@ class Head {
           "listing the head's rows");
   }
 
-  /// Returns the number of rows whose logits are computed: all, or those that count.
-  [[nodiscard]] std::int64_t counted() const { return counted_; }
-
   /// Calls after(first row, rows) for each chunk, whose gradients then replace its logits.
   template <class After>
   void for_chunks(bool gradient, float scale, After after) {
@@ -235,7 +232,7 @@ class Head {
   Scratch scratch_;
   HeadScratch s_;
   cudaStream_t stream_;
-  std::int64_t counted_ = 0;
+  std::int64_t counted_ = 0;  // rows whose logits are computed: all, or those that count
 };
 
 }  // namespace

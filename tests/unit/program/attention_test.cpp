@@ -20,7 +20,7 @@ class EncoderDecoder : public ModelBuilder {
   using ModelBuilder::ModelBuilder;
 
   Program build() {
-    add_inputs();
+    add_inputs({});
     const ValueId documents = add("documents", ValueKind::input, DType::i32, {rows_});
     const ValueId others = add("key_documents", ValueKind::input, DType::i32, {batch_ * kKeys});
     const ValueId seen = add("seen", ValueKind::activation, DType::i32, {batch_, positions_, 2});
