@@ -25,9 +25,15 @@ __global__ void __launch_bounds__(kThreads)
     rotary_kernel(RotaryNumbers n, const std::int32_t* positions, const T* in, T* out) {
   __shared__ float cosine[kMostRotaryPairs], sine[kMostRotaryPairs];
   const int half = n.head_size / 2, tid = static_cast<int>(threadIdx.x);
-  const auto position =
-      static_cast<float>(positions == nullptr ? static_cast<std::int64_t>(blockIdx.x) % n.seq_len
-                                              : positions[blockIdx.x]);
+  // In shared memory, because ptxas spills a register around sincosf otherwise.
+  __shared__ float position;
+  if (tid == 0) {
+    position = static_cast<float>(
+        positions == nullptr
+            ? static_cast<std::int32_t>(blockIdx.x % static_cast<std::uint32_t>(n.seq_len))
+            : positions[blockIdx.x]);
+  }
+  __syncthreads();
   for (int i = tid; i < half; i += kThreads) {
     float s, c;
     sincosf(position * n.frequency[i], &s, &c);
