@@ -115,13 +115,13 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
 /// Returns the fields of sample files, which the programs of the job read. The plan may be made
 /// where the files are not; then it says what it assumes.
 DataFields fields_here(const DataConfig& data) {
-  if (data.format != "samples") return {};
+  if (data.format != "samples") return data.fields;
   try {
     return open_data(data).fields;
   } catch (const Error& error) {
     fmt::print(stderr, "dsrunner: {}\n  the plan assumes samples with tokens alone\n",
                error.what());
-    return {};
+    return data.fields;
   }
 }
 

@@ -61,7 +61,8 @@ Backend backend_of(const ToolWords& words) {
 class Session {
  public:
   Session(SampledModel& model, const DecodeShape& shape, Backend& backend)
-      : programs_(build_decode(model.model, shape)) {
+      : programs_(
+            build_decode([&](const ModelShape& of) { return build_sampled(model, of); }, shape)) {
     require_weights(model, programs_.prefill);
     for (Program* const program : {&programs_.prefill, &programs_.step}) {
       if (!backend.device->is_host()) *program = for_accelerator(std::move(*program));

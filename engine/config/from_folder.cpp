@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "engine/config/folder_head.h"
 #include "engine/config/hf_config.h"
 #include "engine/config/keys.h"
 #include "engine/config/peft_config.h"
@@ -35,9 +36,17 @@ auto read_file(const std::string& path, const Read& read) {
   }
 }
 
-HfConfig config_in(const std::string& path, const std::string& arch, std::int64_t positions) {
-  return read_file(path,
-                   [&](const std::string& text) { return read_hf_config(text, arch, positions); });
+HfConfig config_in(const std::string& folder, const std::string& arch, std::int64_t positions) {
+  HfConfig config = read_file(folder + "/config.json", [&](const std::string& text) {
+    return read_hf_config(text, arch, positions);
+  });
+  if (config.arch != "t5") return config;
+  const bool is_tied = !has_own_head(folder);
+  config.fields.push_back(
+      {is_tied ? "no lm_head.weight other than shared.weight" : "lm_head.weight in the files",
+       "model.tied",
+       {is_tied}});
+  return config;
 }
 
 /// Returns whether a key can have the value.
@@ -130,7 +139,7 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   const std::string arch = given.places.contains("model.arch") ? config.model.arch : "";
   HfConfig theirs;
   try {
-    theirs = config_in(path, arch, config.data.seq_len);
+    theirs = config_in(config.model.from, arch, config.data.seq_len);
   } catch (const Error& error) {
     throw given.error({"model.from"}, error.what(), error.hint());
   }
@@ -150,7 +159,7 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
 
 ModelConfig model_of_folder(const std::string& folder, std::int64_t positions) {
   const std::string path = folder + "/config.json";
-  const HfConfig theirs = config_in(path, "", positions);
+  const HfConfig theirs = config_in(folder, "", positions);
   std::vector<std::string> problems = theirs.refused;
   for (std::string& problem : problems_of(theirs.fields, TrainConfig(), GivenKeys()))
     problems.push_back(std::move(problem));

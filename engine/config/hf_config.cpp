@@ -1,5 +1,5 @@
-// Reads config.json: the keys of transformers' GPT2Config, LlamaConfig, MistralConfig,
-// Qwen2Config and Qwen3Config that decide what a model computes.
+// Reads config.json: the keys of transformers' configurations that decide what a model computes;
+// those of GPT-2 and Llama's family here, others in files of their own.
 #include "engine/config/hf_config.h"
 
 #include <algorithm>
@@ -175,9 +175,11 @@ HfConfig read_hf_config(std::string_view text, std::string_view arch, std::int64
     read_gpt2(reader, positions);
   } else if (bert_family(config.arch) != nullptr) {
     read_bert_config(reader, positions);
+  } else if (config.arch == "t5") {
+    read_t5_config(reader);
   } else {
     config.refused = {
-        fmt::format("model_type: {}; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta "
+        fmt::format("model_type: {}; only gpt2, llama, mistral, qwen2, qwen3, bert, roberta and t5 "
                     "are supported",
                     config.arch.empty() ? "not given" : shown(config.arch))};
   }

@@ -96,5 +96,7 @@ class HfConfigReader {
 
 /// Reads the keys of BertConfig and RobertaConfig. `positions`: the longest sequence.
 void read_bert_config(HfConfigReader& r, std::int64_t positions);
+/// Reads the keys of T5Config.
+void read_t5_config(HfConfigReader& r);
 
 }  // namespace ds

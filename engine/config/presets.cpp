@@ -1,9 +1,11 @@
 // Model sizes: GPT-2 (vocabulary 50257), Llama, Mistral, Qwen 2.5 and 3, BERT, RoBERTa, small
-// byte-level models. tests/golden/parameter_counts.txt has the number of parameters of each.
+// byte-level models; T5's are in t5_sizes.h. tests/golden/parameter_counts.txt has the number of
+// parameters of each.
 #include "engine/config/presets.h"
 
 #include "engine/base/error.h"
 #include "engine/config/bert_family.h"
+#include "engine/config/t5_sizes.h"
 
 namespace ds {
 namespace {
@@ -80,22 +82,44 @@ const Preset& preset_of(std::string_view name) {
   return kPresets[0];
 }
 
+void require_arch(const ModelConfig& model, std::string_view arch, const GivenKeys& given) {
+  if (!given.places.contains("model.arch") || model.arch == arch) return;
+  throw given.error(
+      {"model.arch"},
+      fmt::format("model.preset = \"{}\" is a {}, not a {}", model.preset, arch, model.arch),
+      "leave model.arch out");
+}
+
+void apply_t5_size(ModelConfig& model, const T5Size& size, const GivenKeys& given) {
+  const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
+  require_arch(model, "t5", given);
+  model.arch = "t5";
+  fill(model.layers, size.layers);
+  fill(model.hidden, size.hidden);
+  // The preset's head_size fits only the preset's heads.
+  if (model.heads == 0 || model.heads == size.heads) fill(model.head_size, size.head_size);
+  fill(model.heads, size.heads);
+  if (model.hidden == size.hidden) fill(model.ffn, size.ffn);
+  fill(model.vocab, kT5Vocab);
+  if (!is_given("model.norm_eps")) model.norm_eps = kT5NormEps;
+  if (!is_given("model.activation"))
+    model.activation = size.is_first ? FeedForward::relu : FeedForward::gated_gelu;
+  if (!is_given("model.tied")) model.tied = size.is_first;
+  if (!is_given("model.scaled")) model.scaled = size.is_first;
+}
+
 }  // namespace
 
 void apply_preset(ModelConfig& model, const GivenKeys& given) {
   const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
   if (model.preset.empty()) {
     if (!is_given("model.tied"))
-      model.tied = model.arch == "gpt2" || bert_family(model.arch) != nullptr;
+      model.tied = model.arch == "gpt2" || model.arch == "t5" || bert_family(model.arch) != nullptr;
     return;
   }
+  if (const T5Size* const t5 = t5_size(model.preset)) return apply_t5_size(model, *t5, given);
   const Preset& preset = preset_of(model.preset);
-  if (is_given("model.arch") && model.arch != preset.arch) {
-    throw given.error({"model.arch"},
-                      fmt::format("model.preset = \"{}\" is a {}, not a {}", preset.name,
-                                  preset.arch, model.arch),
-                      "leave model.arch out");
-  }
+  require_arch(model, preset.arch, given);
   model.arch = preset.arch;
   fill(model.layers, preset.layers);
   fill(model.hidden, preset.hidden);

@@ -67,12 +67,18 @@ void refuse_bert_keys(const ModelConfig& model, const GivenKeys& given) {
   for (const char* key : {"model.activation", "model.type_vocab", "model.first_position"}) {
     if (!differs_from_default(model, key)) continue;
     throw given.error({key}, fmt::format("{} does not apply to arch = \"{}\"", key, model.arch),
-                      "leave it out, or use model.arch = \"bert\" or \"roberta\"");
+                      "leave it out; bert, roberta and t5 have such keys");
   }
 }
 
 void resolve_bert(ModelConfig& model, const BertFamily& family, const GivenKeys& given) {
   require_learned_positions(model, given);
+  if (model.activation == FeedForward::gated_gelu)
+    throw given.error({"model.activation"},
+                      fmt::format("model.activation = \"gated_gelu\" does not apply to arch = "
+                                  "\"{}\"",
+                                  model.arch),
+                      "use \"gelu\", \"gelu_tanh\" or \"relu\", or model.arch = \"t5\"");
   const auto is_given = [&](std::string_view key) { return given.places.contains(key); };
   if (model.ffn == 0) model.ffn = 4 * model.hidden;
   if (model.type_vocab == 0) model.type_vocab = family.type_vocab;
@@ -120,6 +126,7 @@ void resolve_architecture(ModelConfig& model, const GivenKeys& given) {
   constexpr std::int64_t kLlamaFfnMultiple = 256;
   const BertFamily* const bert = bert_family(model.arch);
   if (bert != nullptr) return resolve_bert(model, *bert, given);
+  if (model.arch == "t5") return resolve_t5(model, given);
   refuse_bert_keys(model, given);
   if (llama_family(model.arch) != nullptr) {
     require_llama_family(model, given);
@@ -232,7 +239,9 @@ void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
 }
 
 /// Refuses what only a model of the next token can do.
-void require_encoder_data(const TrainConfig& config, const GivenKeys& given) {
+void require_encoder_data(TrainConfig& config, const GivenKeys& given) {
+  if (config.model.arch == "t5") return require_t5_data(config, given);
+  refuse_t5_keys(config, given);
   if (bert_family(config.model.arch) == nullptr) return;
   const auto refuse = [&](std::initializer_list<std::string_view> keys, std::string_view what,
                           std::string hint) {

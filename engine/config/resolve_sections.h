@@ -9,4 +9,11 @@ void resolve_optim(TrainConfig& config, const GivenKeys& given);
 /// Runs after resolve_optim().
 void resolve_memory(TrainConfig& config, const GivenKeys& given);
 
+/// Resolves a T5's keys after its preset.
+void resolve_t5(ModelConfig& model, const GivenKeys& given);
+/// Refuses T5's own keys for another model.
+void refuse_t5_keys(const TrainConfig& config, const GivenKeys& given);
+/// Refuses data that T5 cannot use.
+void require_t5_data(TrainConfig& config, const GivenKeys& given);
+
 }  // namespace ds

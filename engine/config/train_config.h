@@ -12,8 +12,9 @@
 
 namespace ds {
 
-/// The activation of the feed-forward layers that the key chooses. gelu: with erf.
-enum class FeedForward : std::uint8_t { gelu, gelu_tanh, relu };
+/// The activation of the feed-forward layers that the key chooses. gelu: with erf; gated_gelu:
+/// gelu_tanh(gate) * up.
+enum class FeedForward : std::uint8_t { gelu, gelu_tanh, relu, gated_gelu };
 
 /// As RotaryScaling::Kind.
 enum class RopeScaling : std::uint8_t { none, linear, llama3 };
@@ -41,13 +42,21 @@ struct ModelConfig {
   std::int64_t rope_trained = 8192;    // llama3
   std::int64_t window = 0;       // positions that attention sees; 0: all before. Mistral, Qwen
   std::int64_t full_layers = 0;  // first layers without the window; Qwen
-  FeedForward activation = FeedForward::gelu;  // BERT and RoBERTa, as the next two
-  std::int64_t type_vocab = 0;      // rows of the table of token types; resolved: the family's
-  std::int64_t first_position = 0;  // of a document's first token; resolved: the family's
+  FeedForward activation = FeedForward::gelu;  // BERT, RoBERTa and T5
+  // BERT and RoBERTa: rows of the table of token types; resolved: the family's
+  std::int64_t type_vocab = 0;
+  std::int64_t first_position = 0;       // of a document's first token; resolved: the family's
+  std::int64_t decoder_layers = 0;       // T5, as the next three; resolved: layers unless given
+  std::int64_t relative_buckets = 32;    // of distances, each with a bias of attention's scores
+  std::int64_t relative_distance = 128;  // from which on all distances have one bucket
+  bool scaled = false;  // the head's input is divided by sqrt(hidden); resolved: as tied
   double norm_eps = 1e-5;
   bool tied = true;  // output head = embedding; resolved: by architecture and preset
   [[nodiscard]] std::int64_t elements_of_head() const {
     return head_size != 0 || heads == 0 ? head_size : hidden / heads;
+  }
+  [[nodiscard]] std::int64_t blocks_of_decoder() const {
+    return decoder_layers == 0 ? layers : decoder_layers;
   }
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
@@ -83,6 +92,7 @@ struct DataConfig {
   std::string format = "text";
   std::string tokenizer = "bytes";  // resolved: "none" for samples unless given
   std::int64_t seq_len = 0;
+  std::int64_t encoder_len = 0;  // of the encoder's sequences, for models that have one
   DataFields fields{};
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };

@@ -119,16 +119,32 @@ DataFields fields_of(const SampleFile& file) {
           .encoder_len = file.encoder_len()};
 }
 
+/// Opens a file, whose sequences of the encoder must have the length that the model reads.
+std::shared_ptr<const SampleFile> open_file(const std::string& path, const DataConfig& config) {
+  auto file = std::make_shared<const SampleFile>(path, config.seq_len);
+  const std::int64_t length = file->encoder_len();
+  if (config.encoder_len == 0 || length == config.encoder_len) return file;
+  if (length == 0)
+    throw Error(ErrorKind::config,
+                fmt::format("data file {}: it has no tensor \"encoder_tokens\"", path),
+                "this model reads encoder_tokens (N, S) too (docs/data.md)");
+  throw Error(ErrorKind::config,
+              fmt::format("data file {}: encoder_tokens has {} tokens in a sample, but "
+                          "data.encoder_len = {}",
+                          path, length, config.encoder_len),
+              fmt::format("set data.encoder_len={}, or cut the samples", length));
+}
+
 DataSet open_samples(const DataConfig& config, const Files& files) {
   auto train = std::make_unique<SamplePart>(), validation = std::make_unique<SamplePart>();
   for (const std::string& path : files.train) {
-    const auto file = std::make_shared<const SampleFile>(path, config.seq_len);
+    const auto file = open_file(path, config);
     const std::int64_t cut = files.cut(file->rows());
     train->add(file, 0, cut);
     validation->add(file, cut, file->rows());
   }
   for (const std::string& path : files.validation) {
-    const auto file = std::make_shared<const SampleFile>(path, config.seq_len);
+    const auto file = open_file(path, config);
     validation->add(file, 0, file->rows());
   }
   if (train->size() == 0)

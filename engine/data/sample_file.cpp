@@ -87,9 +87,10 @@ SampleFile::SampleFile(const std::string& path, std::int64_t seq_len)
     all_.fields[field] = open.row_of(tensor, data);
     rows[field] = tensor.shape[0];
   }
-  if (!has(Field::tokens))
-    throw open.refuse("it has no tensor \"tokens\"", "tokens (N, T) are the only required field");
-  rows_ = rows[0];
+  if (!has(Field::tokens) && !(has(Field::targets) && has(Field::encoder_tokens)))
+    throw open.refuse("it has no tensor \"tokens\"",
+                      "tokens (N, T) are required, but beside targets and encoder_tokens");
+  rows_ = rows[static_cast<std::size_t>(has(Field::tokens) ? Field::tokens : Field::targets)];
   for (std::size_t i = 0; i < kFields; ++i) {
     const auto field = static_cast<Field>(i);
     if (!has(field)) continue;
@@ -105,9 +106,9 @@ SampleFile::SampleFile(const std::string& path, std::int64_t seq_len)
           is_of_encoder(field) ? std::string("both fields of the encoder have one length")
                                : fmt::format("set data.seq_len={}, or cut the samples", length));
     if (rows[i] != rows_)
-      throw open.refuse(
-          fmt::format("{} has {} samples, but tokens has {}", kFieldNames[i], rows[i], rows_),
-          "all fields have a row for each sample");
+      throw open.refuse(fmt::format("{} has {} samples, but {} has {}", kFieldNames[i], rows[i],
+                                    has(Field::tokens) ? "tokens" : "targets", rows_),
+                        "all fields have a row for each sample");
   }
 }
 

@@ -77,6 +77,18 @@ struct Writer {
   }
 };
 
+/// Writes the inputs of a decoder: the targets shifted right, with the token 0 at the beginning of
+/// each document, for padding, and in place of missing targets, as in transformers' T5.
+void fill_shifted(const SampleRow& row, const Writer& to, std::int64_t count) {
+  const FieldRow& targets = row[Field::targets];
+  const Documents documents(row[Field::documents]);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool begins = i == 0 || documents[i] != documents[i - 1];
+    const std::int64_t before = begins || documents.is_padding(i) ? 0 : targets[i - 1];
+    to.put(i, std::max<std::int64_t>(before, 0));
+  }
+}
+
 void fill_targets(const SampleRow& row, const Writer& to, std::int64_t count) {
   const FieldRow &tokens = row[Field::tokens], &targets = row[Field::targets];
   const Documents documents(row[Field::documents]);
@@ -177,6 +189,8 @@ void fill_from_row(const SampleRow& row, const BatchInput& input, std::int64_t c
     case Field::encoder_tokens:
       break;
   }
+  if (field == Field::tokens && !row[field] && row[Field::targets] && row[Field::encoder_tokens])
+    return fill_shifted(row, to, count);
   if (!row[field])
     throw RowError{.field = field,
                    .column = -1,

@@ -63,6 +63,8 @@ struct RowError {
 void check_row(const SampleRow& row);
 
 /// Writes one input of a sample, `count` numbers, to `out`:
+/// - tokens, where the row has none, but targets and encoder_tokens: the targets, shifted right
+///   from 0 in each document;
 /// - targets, where the row has none: the next token of the same document; none at its end;
 /// - positions, where the row has none: counted from input.first in each document;
 /// - documents, where the row has none: 0; token types likewise;

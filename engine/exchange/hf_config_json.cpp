@@ -123,12 +123,43 @@ ordered_json bert_json(const ModelConfig& model, const BertFamily& family, std::
           {"vocab_size", vocab}};
 }
 
+/// Transformers 4 scales the head's input, and ties the head, where tie_word_embeddings is true.
+/// Transformers 5 reads scale_decoder_outputs, and unties the head where the files hold another.
+ordered_json t5_json(const ModelConfig& model, std::int64_t vocab) {
+  const bool is_gated = model.activation == FeedForward::gated_gelu;
+  return {{"architectures", {"T5ForConditionalGeneration"}},
+          {"model_type", "t5"},
+          {"d_ff", model.ffn},
+          {"d_kv", model.elements_of_head()},
+          {"d_model", model.hidden},
+          {"decoder_start_token_id", 0},
+          {"dense_act_fn", is_gated ? "gelu_new" : "relu"},
+          {"dropout_rate", model.dropout},
+          {"eos_token_id", 1},
+          {"feed_forward_proj", is_gated ? "gated-gelu" : "relu"},
+          {"initializer_factor", 1.0},
+          {"is_encoder_decoder", true},
+          {"is_gated_act", is_gated},
+          {"layer_norm_epsilon", model.norm_eps},
+          {"num_decoder_layers", model.blocks_of_decoder()},
+          {"num_heads", model.heads},
+          {"num_layers", model.layers},
+          {"pad_token_id", 0},
+          {"relative_attention_max_distance", model.relative_distance},
+          {"relative_attention_num_buckets", model.relative_buckets},
+          {"scale_decoder_outputs", model.scaled},
+          {"tie_word_embeddings", model.scaled},
+          {"use_cache", true},
+          {"vocab_size", vocab}};
+}
+
 }  // namespace
 
 std::string hf_config_json(const ModelConfig& model, std::int64_t vocab, std::int64_t positions,
                            DType dtype) {
   const BertFamily* const bert = bert_family(model.arch);
-  ordered_json json = bert != nullptr ? bert_json(model, *bert, vocab, positions)
+  ordered_json json = bert != nullptr      ? bert_json(model, *bert, vocab, positions)
+                      : model.arch == "t5" ? t5_json(model, vocab)
                       : llama_family(model.arch) != nullptr ? llama_json(model, vocab, positions)
                                                             : gpt2_json(model, vocab, positions);
   json["torch_dtype"] = torch_name(dtype);

@@ -14,6 +14,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
+#include "engine/config/folder_head.h"
 #include "engine/config/hf_config.h"
 #include "engine/config/llama_family.h"
 #include "engine/exchange/hf_elements.h"
@@ -155,6 +156,9 @@ void HfModel::match(const HfWish& wish, GivenByName given) {
   if (vocab < wish.least_vocab || vocab > wish.model.vocab)
     problems.push_back(fmt::format("{}: {} rows; {} to {} (model.vocab) are expected", table, vocab,
                                    wish.least_vocab, wish.model.vocab));
+  // Where a T5 is tied, its own head would be lost.
+  if (wish.model.arch == "t5" && wish.model.tied && has_own_head(folder_))
+    problems.emplace_back("lm_head.weight: differs from shared.weight; set model.tied=false");
   for (HfTensor& tensor : hf_tensors(wish.model, vocab, wish.positions)) {
     const auto found = find(tensor.name);
     if (found == given.end()) {

@@ -194,6 +194,56 @@ std::vector<HfTensor> bert_tensors(const ModelConfig& model, const BertFamily& f
   return all;
 }
 
+/// Adds a block's branches. `layer`: of the block, "encoder.block.0.layer.".
+void add_t5_block(List& list, const ModelConfig& model, const std::string& layer, bool decodes) {
+  const std::int64_t width = model.hidden, inner = model.heads * model.elements_of_head();
+  const auto attention = [&](const std::string& name, bool is_cross) {
+    const auto part = [&](const char* letter) {
+      return List::Part{fmt::format("{}{}.weight", name, letter), inner};
+    };
+    if (is_cross) {
+      list.transposed(name + "q.weight", width, {part("q")});
+      list.transposed(name + "kv.weight", width, {part("k"), part("v")});
+    } else {
+      list.transposed(name + "qkv.weight", width, {part("q"), part("k"), part("v")});
+    }
+    list.transposed(name + "o.weight", inner, {{name + "o.weight", width}});
+  };
+  attention(layer + "0.SelfAttention.", false);
+  list.vector(layer + "0.layer_norm.weight", width);
+  if (decodes) {
+    attention(layer + "1.EncDecAttention.", true);
+    list.vector(layer + "1.layer_norm.weight", width);
+  }
+  const std::string last = layer + (decodes ? "2." : "1."), dense = last + "DenseReluDense.",
+                    wi = dense + "wi";
+  if (model.activation == FeedForward::gated_gelu) {
+    list.transposed(wi + ".weight", width,
+                    {{wi + "_0.weight", model.ffn}, {wi + "_1.weight", model.ffn}});
+  } else {
+    list.transposed(wi + ".weight", width, {{wi + ".weight", model.ffn}});
+  }
+  list.transposed(dense + "wo.weight", model.ffn, {{dense + "wo.weight", width}});
+  list.vector(last + "layer_norm.weight", width);
+}
+
+std::vector<HfTensor> t5_tensors(const ModelConfig& model, std::int64_t vocab) {
+  List list("");
+  const std::int64_t width = model.hidden;
+  list.rows_of("shared.weight", "shared.weight", model.vocab, vocab, width);
+  for (const bool decodes : {false, true}) {
+    const std::string stack = decodes ? "decoder." : "encoder.";
+    list.matrix(stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+                model.relative_buckets, model.heads);
+    const std::int64_t layers = decodes ? model.blocks_of_decoder() : model.layers;
+    for (std::int64_t i = 0; i < layers; ++i)
+      add_t5_block(list, model, fmt::format("{}block.{}.layer.", stack, i), decodes);
+    list.vector(stack + "final_layer_norm.weight", width);
+  }
+  if (!model.tied) list.rows_of("lm_head.weight", "lm_head.weight", model.vocab, vocab, width);
+  return list.take();
+}
+
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::our_shape() const {
@@ -203,11 +253,13 @@ std::vector<std::int64_t> HfTensor::our_shape() const {
 
 std::string_view hf_prefix(const ModelConfig& model) {
   if (const BertFamily* const bert = bert_family(model.arch)) return bert->hf_prefix;
+  if (model.arch == "t5") return "";
   return llama_family(model.arch) != nullptr ? "model." : "transformer.";
 }
 
 std::string hf_embedding(const ModelConfig& model) {
   const char* const name = bert_family(model.arch) != nullptr    ? "embeddings.word_embeddings"
+                           : model.arch == "t5"                  ? "shared"
                            : llama_family(model.arch) != nullptr ? "embed_tokens"
                                                                  : "wte";
   return fmt::format("{}{}.weight", hf_prefix(model), name);
@@ -221,6 +273,7 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions) {
   if (const BertFamily* const bert = bert_family(model.arch))
     return bert_tensors(model, *bert, vocab, positions);
+  if (model.arch == "t5") return t5_tensors(model, vocab);
   return llama_family(model.arch) != nullptr ? llama_tensors(model, vocab)
                                              : gpt2_tensors(model, vocab, positions);
 }
@@ -241,7 +294,11 @@ constexpr PassedOver kPassedOver[] = {
     {"bert", "cls.predictions.decoder.", ""},  // tied
     {"roberta", "roberta.pooler.dense.", ""},
     {"roberta", "roberta.embeddings.position_ids", ""},
-    {"roberta", "lm_head.decoder.", ""},  // tied
+    {"roberta", "lm_head.decoder.", ""},        // tied
+    {"t5", "encoder.embed_tokens.weight", ""},  // copies of the embedding
+    {"t5", "decoder.embed_tokens.weight", ""},
+    // Old files hold it, and nothing reads it.
+    {"t5", "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", ""},
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& model, std::int64_t vocab,
                                  std::int64_t positions);
 
 /// Returns the prefix of the folder's names, which some files leave out: "transformer.", "model.",
-/// "bert.", "roberta.".
+/// "bert.", "roberta."; T5 has none.
 std::string_view hf_prefix(const ModelConfig& model);
 
 /// Returns the name of the embedding in the folder.

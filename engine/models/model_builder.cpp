@@ -42,7 +42,8 @@ void ModelBuilder::add_inputs(const Reads& reads) {
   } else if (shape_.logits < rows_) {
     add_input(input::kLast, shape_.logits, rows_);
   }
-  if (reads.always_positions || fields.positions || fields.documents) {
+  const bool are_other = reads.always_positions || fields.positions || fields.documents;
+  if (are_other && !reads.no_positions) {
     add_input(input::kPositions, rows_, reads.positions == 0 ? kMostPositions : reads.positions);
     batch.inputs.back().first = reads.first_position;
   }
@@ -173,8 +174,9 @@ ValueId ModelBuilder::linear_heads(const std::string& path, const Layer& layer, 
 
 ValueId ModelBuilder::linear_activated(const std::string& path, const Layer& layer, ValueId in,
                                        Activation function) {
-  const ValueId out = activation(path + ".out", {rows_, layer.outputs});
-  const ValueId pre = activation(path + ".pre", {rows_, layer.outputs});
+  const Shape shape{program_.value(in).shape[0], layer.outputs};
+  const ValueId out = activation(path + ".out", shape);
+  const ValueId pre = activation(path + ".pre", shape);
   emit(ops::Linear{.epilogue = Linear::Epilogue::activation, .activation = function}, path,
        {in, layer.weight, layer.bias}, {out, pre});
   return out;

@@ -42,6 +42,7 @@ class ModelBuilder {
     std::int64_t positions = 0;       // rows of its table of positions; 0: as many as angles allow
     std::int64_t first_position = 0;  // of a document's first token
     bool always_positions = false;    // also where they are the number of the token in its row
+    bool no_positions = false;        // attention has the distances of tokens instead
     std::int64_t token_types = 0;     // rows of its table of types; 0: it has none
     bool encoder = false;
   };

@@ -1,4 +1,4 @@
-// Parameter counts of GPT-2, Llama's family and BERT's.
+// Parameter counts of GPT-2, Llama's family, BERT's and T5.
 #include "engine/monitor/model_flops.h"
 
 #include "engine/config/bert_family.h"
@@ -28,10 +28,28 @@ Sizes sizes_of(const ModelConfig& model) {
           .is_bert = bert_family(model.arch) != nullptr};
 }
 
+/// Weights of matrix products in both stacks of a T5.
+double t5_matmul_parameters(const ModelConfig& model, const Sizes& s) {
+  const double attention = 4 * s.hidden * s.queries;
+  const double products = model.activation == FeedForward::gated_gelu ? 3 : 2;
+  const double mlp = products * s.hidden * s.ffn;
+  const auto decoder = static_cast<double>(model.blocks_of_decoder());
+  return s.layers * (attention + mlp) + decoder * (2 * attention + mlp) + s.vocab * s.hidden;
+}
+
+double t5_parameters(const ModelConfig& model, const Sizes& s) {
+  const auto decoder = static_cast<double>(model.blocks_of_decoder());
+  const double norms = (2 * s.layers + 3 * decoder + 2) * s.hidden;
+  const double tables = 2 * static_cast<double>(model.relative_buckets * model.heads);
+  const double embedding = model.tied ? 0 : s.vocab * s.hidden;
+  return t5_matmul_parameters(model, s) + norms + tables + embedding;
+}
+
 }  // namespace
 
 double matmul_parameters(const ModelConfig& model) {
   const Sizes s = sizes_of(model);
+  if (model.arch == "t5") return t5_matmul_parameters(model, s);
   const double attention = 2 * s.hidden * (s.queries + s.keys);  // q and projection; k and v
   const double products = s.family != nullptr ? 3 : 2;           // of the feed-forward layer
   const double head = s.is_bert ? s.hidden * s.hidden : 0;       // its first layer
@@ -40,6 +58,7 @@ double matmul_parameters(const ModelConfig& model) {
 
 double total_parameters(const ModelConfig& model, std::int64_t seq_len) {
   const Sizes s = sizes_of(model);
+  if (model.arch == "t5") return t5_parameters(model, s);
   if (s.family != nullptr) {  // two norms per block and one at the end
     const double embedding = model.tied ? 0 : s.vocab * s.hidden;
     const double biases = s.family->qkv_bias ? s.queries + 2 * s.keys : 0;

@@ -34,7 +34,9 @@ std::string text_of(const ParamInit& init) {
     case ParamInit::Kind::ones:
       return "ones";
     case ParamInit::Kind::normal:
-      return fmt::format("normal({})", init.standard_deviation);
+      if (init.first_columns == 0) return fmt::format("normal({})", init.standard_deviation);
+      return fmt::format("normal({}; {} columns: {})", init.standard_deviation, init.first_columns,
+                         init.standard_deviation * init.factor);
     case ParamInit::Kind::uniform:
       return fmt::format("uniform({})", init.bound);
   }

@@ -78,8 +78,10 @@ const Kind& as(const Op& op) {
 /// Initial value of a parameter. Random numbers are keyed by the tensor's name.
 struct ParamInit {
   enum class Kind : std::uint8_t { zeros, ones, normal, uniform } kind = Kind::zeros;
-  float standard_deviation = 0;  // normal
-  float bound = 0;               // uniform in [-bound, bound)
+  float standard_deviation = 0;    // normal
+  float bound = 0;                 // uniform in [-bound, bound)
+  std::int64_t first_columns = 0;  // columns at the left whose deviation is `factor` times as large
+  float factor = 1;
 };
 
 /// One logical parameter tensor inside its group's flat memory.
@@ -151,8 +153,9 @@ struct Program {
   std::vector<ParamGroup> groups;
   std::vector<MicroBatch> micro_batches;
   ValueId final_activation =
-      kNoValue;              // forward programs: output of the last norm (rows, C), for sampling
-  ValueId logits = kNoValue;  // programs that decode: (B, V) f32, of the last token of each sequence
+      kNoValue;  // forward programs: output of the last norm (rows, C), for sampling
+  ValueId logits =
+      kNoValue;              // programs that decode: (B, V) f32, of the last token of each sequence
   Kernels::Extents extents;  // the sizes that the kernels' scratch is made for
 
   [[nodiscard]] const Value& value(ValueId id) const {

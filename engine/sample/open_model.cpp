@@ -8,10 +8,14 @@
 #include "engine/base/error.h"
 #include "engine/checkpoint/tools/choose.h"
 #include "engine/config/from_folder.h"
+#include "engine/config/llama_family.h"
 #include "engine/data/byte_tokens.h"
+#include "engine/exchange/adapter_tensors.h"
 #include "engine/exchange/companions.h"
 #include "engine/exchange/hf_model.h"
 #include "engine/exchange/model_facts.h"
+#include "engine/models/adapters.h"
+#include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 
 namespace ds {
@@ -101,6 +105,7 @@ SampledModel open_checkpoint(const std::string& path) {
   const ModelFacts facts = model_facts(checkpoint->manifest());
   return {.path = folder,
           .model = facts.model,
+          .lora = facts.lora,
           .positions = facts.seq_len,
           .table_positions = facts.seq_len,
           .tokens = facts.tokens() > 0 ? facts.tokens() : facts.model.vocab,
@@ -117,8 +122,23 @@ SampledModel open_model(const std::string& path, std::int64_t length) {
     throw Error(ErrorKind::config,
                 path + ": holds an adapter, without the model that it belongs to",
                 "merge it into its model (PEFT's merge_and_unload) and name that folder");
-  if (has(path, "config.json")) return open_folder(path, length);
-  return open_checkpoint(path);
+  SampledModel opened =
+      has(path, "config.json") ? open_folder(path, length) : open_checkpoint(path);
+  const std::string& arch = opened.model.arch;
+  if (arch != "gpt2" && llama_family(arch) == nullptr)
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{}: a model of the architecture {} cannot be sampled from yet", path, arch),
+        "gpt2, llama, mistral, qwen2 and qwen3 can");
+  return opened;
+}
+
+Program build_sampled(const SampledModel& model, const ModelShape& shape) {
+  Program program = build_model(model.model, shape);
+  if (model.lora.rank == 0) return program;
+  return add_adapters(
+      std::move(program), linear_modules(model.model, model.table_positions),
+      {.rank = model.lora.rank, .scale = model.lora.scale(), .targets = model.lora.targets});
 }
 
 void require_weights(const SampledModel& model, const Program& program) {

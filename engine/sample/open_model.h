@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/config/train_config.h"
+#include "engine/models/model_shape.h"
 #include "engine/program/program.h"
 #include "engine/states/state_source.h"
 
@@ -16,6 +17,7 @@ namespace ds {
 struct SampledModel {
   std::string path{};  // the checkpoint, or the folder
   ModelConfig model{};
+  LoraConfig lora{};                 // rank = 0: no adapters
   std::int64_t positions = 0;        // the longest text
   std::int64_t table_positions = 0;  // rows of a table of learned positions
   std::int64_t tokens = 0;           // numbers that are tokens are below it
@@ -29,6 +31,9 @@ struct SampledModel {
 /// is used. `length`: the longest text, prompt and continuation. Errors: Error{config}: neither; a
 /// model that is not built; what does not fit its config.json; an adapter without its model.
 SampledModel open_model(const std::string& path, std::int64_t length);
+
+/// Returns the forward pass of a model with its adapters.
+Program build_sampled(const SampledModel& model, const ModelShape& shape);
 
 /// Checks that a checkpoint has the tensors of the program. Errors: as require_tensors().
 void require_weights(const SampledModel& model, const Program& program);

@@ -40,6 +40,11 @@ void NewWeights::read(const ParamTensor& tensor, std::string_view /*state*/, std
                           .first_element = first},
                stream_);
   stream_.synchronize();
+  if (tensor.init.first_columns == 0) return;
+  const std::int64_t columns = tensor.shape[1];
+  for (std::int64_t i = 0; i < std::ssize(into); ++i)
+    if ((first + i) % columns < tensor.init.first_columns)
+      into[static_cast<std::size_t>(i)] *= tensor.init.factor;
 }
 
 }  // namespace ds

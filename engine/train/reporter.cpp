@@ -59,6 +59,10 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
     progress_.note(fmt::format(
         "offload  {} in host memory{} per rank", format_bytes(on_host),
         in_files > 0 ? fmt::format(", {} in files", format_bytes(in_files)) : std::string()));
+  if (config_.model.arch == "t5" && config_.precision.dtype == Precision::fp16)
+    progress_.note(
+        "advice   T5's activations overflow in fp16 and are cut off: set "
+        "precision.dtype=bf16 where the hardware has it");
   if (!trainer.storage().empty()) progress_.note("files    " + trainer.storage());
   logged_at_ = Clock::now();
 }

@@ -323,10 +323,36 @@ TEST_CASE("GELU with erf: every value and slope is near the exact one, also far 
     for (const float extreme : {1e30F, -1e30F, 0.0F}) {
       Buffer one = Buffer::of(act, {1}, {static_cast<double>(extreme)}), to(act, {1});
       for (const Activation activation : reference::kPlainActivations) {
+        if (activation == Activation::finite) continue;
         bench.run(Activate{.in = one.view(), .out = to.tensor(), .activation = activation});
         CHECK(to.values()[0] == static_cast<double>(std::max(extreme, 0.0F)));
       }
     }
+  });
+}
+
+TEST_CASE("finite: infinity becomes 64504, and no gradient passes there; NaN stays") {
+  for_each_subject([](const Subject& subject, DType act) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const Values x{1, -3, kInfinity, -kInfinity, 65504, -65504, 0, std::nan("")};
+    Bench bench(subject.options, extents_of({1, 1, 1}, act));
+    const auto n = static_cast<std::int64_t>(x.size());
+    Buffer in = Buffer::of(act, {n}, x), ones = Buffer::of(act, {n}, Values(x.size(), 1.0));
+    Buffer out(act, {n}), slope(act, {n});
+    bench.run(Activate{.in = in.view(), .out = out.tensor(), .activation = Activation::finite});
+    bench.run(ActivateBackward{.pre = in.view(),
+                               .dout = ones.view(),
+                               .din = slope.tensor(),
+                               .activation = Activation::finite});
+    const Values at = in.values(), got = out.values(), slopes = slope.values();
+    const double most = Buffer::of(act, {1}, {64504}).values()[0];  // rounded to the type
+    for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+      CAPTURE(at[i]);
+      const bool is_cut = std::abs(at[i]) > 65504;
+      CHECK(got[i] == (is_cut ? std::copysign(most, at[i]) : at[i]));
+      CHECK(slopes[i] == (is_cut ? 0 : 1));
+    }
+    CHECK(std::isnan(got.back()));
   });
 }
 

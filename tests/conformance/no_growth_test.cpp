@@ -248,8 +248,8 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                            .heads = heads,
                            .kv_heads = heads});
     Buffer heads_out(act, qkv.view().shape), dheads(act, {rows, 3 * width}),
-        head_scale = random_buffer(act, {width / heads}, 21), dq(DType::f32, {width / heads}),
-        dk(DType::f32, {width / heads});
+        head_scale = random_buffer(act, {width / heads}, 21), dq_scale(DType::f32, {width / heads}),
+        dk_scale(DType::f32, {width / heads});
     check_own_loops("head norm", bench,
                     HeadNorm{.in = qkv.view(),
                              .q_weight = head_scale.view(),
@@ -262,8 +262,8 @@ TEST_CASE("steady operations allocate nothing of ours and leak nothing") {
                                      .q_weight = head_scale.view(),
                                      .k_weight = head_scale.view(),
                                      .din = dheads.tensor(),
-                                     .dq_weight = dq.tensor(),
-                                     .dk_weight = dk.tensor(),
+                                     .dq_weight = dq_scale.tensor(),
+                                     .dk_weight = dk_scale.tensor(),
                                      .heads = heads});
     check_own_loops("rotary", bench,
                     Rotary{.in = qkv.view(),

@@ -86,10 +86,10 @@ expect 65 "override 2: unknown key \"train.stesp\"; did you mean \"train.steps\"
   train.stesp=3
   ^
   hint: docs/config.md lists every key" good.toml train.seed=2 train.stesp=3
-expect 65 "override 1: model.arch = \"t5\" is not implemented yet
-  model.arch=t5
-             ^
-  hint: supported: \"gpt2\", \"llama\", \"mistral\", \"qwen2\", \"bert\", \"roberta\"" good.toml model.arch=t5
+expect 65 "override 1: model.rope_scaling = \"yarn\" is not implemented yet
+  model.rope_scaling=yarn
+                     ^
+  hint: supported: \"none\", \"linear\", \"llama3\"" good.toml model.rope_scaling=yarn
 
 # Errors about data.
 expect 65 "data.train: $PWD/none*.txt matches no file

@@ -19,7 +19,7 @@ void read_config(std::string_view text) {
   const ds::HfConfig config = ds::read_hf_config(text, "llama", 128);
   for (const ds::HfConfig::Field& field : config.fields)
     DS_ASSERT(ds::find_key(field.key) != nullptr, "every field is a key of [model]");
-  for (const char* arch : {"gpt2", "llama", "mistral", "qwen2", "qwen3"}) {
+  for (const char* arch : {"gpt2", "llama", "mistral", "qwen2", "qwen3", "bert", "roberta", "t5"}) {
     ds::ModelConfig model;
     model.arch = arch;
     model.layers = model.hidden = model.heads = model.kv_heads = 4;

@@ -43,6 +43,12 @@ def roberta(layers, hidden, heads, ffn):
                                       intermediate_size=ffn, vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
 
 
+def t5(layers, hidden, heads, head_size, ffn, first=False):
+    return transformers.T5Config(
+        num_layers=layers, d_model=hidden, num_heads=heads, d_kv=head_size, d_ff=ffn, vocab_size=32128, tie_word_embeddings=first,
+        feed_forward_proj="relu" if first else "gated-gelu")
+
+
 LLAMA3_8B, LLAMA3_70B = (32, 4096, 32, 8, 14336, 128256), (80, 8192, 64, 8, 28672, 128256)
 PRESETS = {
     "gpt2-124m": gpt2(12, 768, 12),
@@ -90,6 +96,14 @@ PRESETS = {
     "roberta-base": roberta(12, 768, 12, 3072),
     "roberta-large": roberta(24, 1024, 16, 4096),
     "hello-deepspeed": roberta(6, 256, 8, 512),
+    "t5-small": t5(6, 512, 8, 64, 2048, True),
+    "t5-base": t5(12, 768, 12, 64, 3072, True),
+    "t5-large": t5(24, 1024, 16, 64, 4096, True),
+    "t5-3b": t5(24, 1024, 32, 128, 16384, True),
+    "t5-11b": t5(24, 1024, 128, 128, 65536, True),
+    **{name + "-" + size: t5(*sizes) for name in ("t5-v1.1", "flan-t5") for size, sizes in {
+        "small": (8, 512, 6, 64, 1024), "base": (12, 768, 12, 64, 2048), "large": (24, 1024, 16, 64, 2816),
+        "xl": (24, 2048, 32, 64, 5120), "xxl": (24, 4096, 64, 64, 10240)}.items()},
 }
 
 if __name__ == "__main__":
@@ -99,7 +113,8 @@ if __name__ == "__main__":
         for preset, config in PRESETS.items():
             with torch.device("meta"):
                 is_masked = config.model_type in ("bert", "roberta")
-                auto = transformers.AutoModelForMaskedLM if is_masked else transformers.AutoModelForCausalLM
+                auto = (transformers.AutoModelForSeq2SeqLM if config.model_type == "t5" else
+                        transformers.AutoModelForMaskedLM if is_masked else transformers.AutoModelForCausalLM)
                 model = auto.from_config(config)
             model.tie_weights()
             count = sum(p.numel() for p in model.parameters())  # a shared tensor counts once

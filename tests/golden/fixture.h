@@ -63,6 +63,7 @@ class Fixture {
   [[nodiscard]] std::string arch() const { return header_["model"].value("arch", "gpt2"); }
   [[nodiscard]] bool is_llama() const { return llama_family(arch()) != nullptr; }
   [[nodiscard]] bool is_bert() const { return bert_family(arch()) != nullptr; }
+  [[nodiscard]] bool is_t5() const { return arch() == "t5"; }
   /// Returns whether there is an array with this name.
   [[nodiscard]] bool has_array(const std::string& name) const {
     for (const auto& row : header_["arrays"])
@@ -98,8 +99,7 @@ class Fixture {
       return values;
     }
     throw Error(ErrorKind::config, "the fixture has no array " + name,
-                "run tests/golden/make_gpt2_fixture.py, make_llama_fixture.py or "
-                "make_bert_fixture.py");
+                "run tests/golden/make_gpt2_fixture.py or that of its family");
   }
 
  private:

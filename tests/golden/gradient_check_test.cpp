@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "golden/model_under_test.h"
 #include "reference/bert.h"
 #include "reference/gpt2.h"
 #include "reference/llama.h"
+#include "reference/t5.h"
 
 namespace ds::golden {
 namespace {
@@ -22,6 +25,10 @@ std::map<std::string, Values> parameters_of(const Fixture& fixture) {
 class Oracle {
  public:
   explicit Oracle(const Fixture& f) : is_llama_(f.is_llama()), is_bert_(f.is_bert()) {
+    if (f.is_t5()) {
+      t5_ = t5_of(f);
+      return;
+    }
     if (is_bert_) {
       bert_ = bert_of(f);
       return;
@@ -52,10 +59,18 @@ class Oracle {
               .parameters = parameters_of(f)};
   }
   Values& parameter(const std::string& name) {
+    if (t5_) return t5_->parameters.at(name);
     if (is_bert_) return bert_.parameters.at(name);
     return (is_llama_ ? llama_.parameters : gpt2_.parameters).at(name);
   }
   [[nodiscard]] double loss(const Batch& batch) const {
+    if (t5_) {
+      return t5_->loss({.encoder_tokens = batch.encoder_tokens,
+                        .encoder_documents = batch.encoder_documents,
+                        .tokens = batch.tokens,
+                        .documents = batch.documents},
+                       batch.targets);
+    }
     if (is_bert_) {
       return bert_.loss({.tokens = batch.tokens,
                          .positions = batch.positions,
@@ -68,6 +83,26 @@ class Oracle {
   }
 
  private:
+  static reference::T5 t5_of(const Fixture& f) {
+    const auto& model = f.header()["model"];
+    return {.layers = f.model("layers"),
+            .decoder_layers = f.model("decoder_layers"),
+            .hidden = f.model("hidden"),
+            .heads = f.model("heads"),
+            .head_size = f.model("head_size"),
+            .ffn = f.model("ffn"),
+            .encoder_len = f.model("encoder_len"),
+            .seq_len = f.model("seq_len"),
+            .valid_vocab = f.model("valid_vocab"),
+            .buckets = static_cast<std::int64_t>(f.model("buckets")),
+            .distance = static_cast<std::int64_t>(f.model("distance")),
+            .norm_eps = model["norm_eps"].get<double>(),
+            .gated = model["activation"].get<std::string>() == "gated_gelu",
+            .tied = model["tied"].get<bool>(),
+            .scaled = model["scaled"].get<bool>(),
+            .parameters = parameters_of(f)};
+  }
+
   static reference::Bert bert_of(const Fixture& f) {
     const BertFamily& family = *bert_family(f.arch());
     const std::string word = f.header()["model"]["activation"].get<std::string>();
@@ -90,16 +125,17 @@ class Oracle {
   }
 
   bool is_llama_, is_bert_;
+  std::optional<reference::T5> t5_{};
   reference::Bert bert_{};
   reference::Gpt2 gpt2_{};
   reference::Llama llama_{};
 };
 
-constexpr const char* kCases[] = {"gpt2_tiny",    "gpt2_odd",     "llama_tiny",     "llama_odd",
-                                  "qwen2_tiny",   "llama_scaled", "mistral_linear", "qwen3_tiny",
-                                  "qwen3_odd",    "qwen3_even",   "mistral_window", "qwen2_window",
-                                  "qwen3_window", "bert_tiny",    "bert_odd",       "bert_relu",
-                                  "roberta_tiny", "roberta_odd",  "roberta_relu"};
+constexpr const char* kCases[] = {
+    "gpt2_tiny",      "gpt2_odd",   "llama_tiny", "llama_odd",  "qwen2_tiny",     "llama_scaled",
+    "mistral_linear", "qwen3_tiny", "qwen3_odd",  "qwen3_even", "mistral_window", "qwen2_window",
+    "qwen3_window",   "bert_tiny",  "bert_odd",   "bert_relu",  "roberta_tiny",   "roberta_odd",
+    "roberta_relu",   "t5_tiny",    "t5_odd",     "t5_flan",    "t5_tied"};
 
 double norm(const Values& values) {
   return std::sqrt(reference::dot(values.data(), values.data(), values.size()));

@@ -28,7 +28,9 @@ using Values = std::vector<double>;
 
 struct Batch {
   std::vector<std::int32_t> tokens, targets;
-  std::vector<std::int32_t> documents{}, positions{}, token_types{};  // where the model reads them
+  // Where the model reads them
+  std::vector<std::int32_t> documents{}, positions{}, token_types{}, encoder_tokens{},
+      encoder_documents{};
 
   /// Returns the numbers of an input.
   [[nodiscard]] const std::vector<std::int32_t>& field(std::string_view name) const {
@@ -36,6 +38,8 @@ struct Batch {
     if (name == input::kDocuments) return documents;
     if (name == input::kPositions) return positions;
     if (name == input::kTokenTypes) return token_types;
+    if (name == input::kEncoderTokens) return encoder_tokens;
+    if (name == input::kEncoderDocuments) return encoder_documents;
     DS_ASSERT(name == input::kTokens, "a new input needs a line here");
     return tokens;
   }
@@ -52,7 +56,9 @@ inline Batch batch_of(const Fixture& fixture, std::size_t step) {
           .targets = array(input::kTargets),
           .documents = array(input::kDocuments),
           .positions = array(input::kPositions),
-          .token_types = array(input::kTokenTypes)};
+          .token_types = array(input::kTokenTypes),
+          .encoder_tokens = array(input::kEncoderTokens),
+          .encoder_documents = array(input::kEncoderDocuments)};
 }
 
 /// Returns the sizes of a fixture's model.
@@ -118,6 +124,22 @@ class ModelUnderTest {
     // fp16 has few small numbers: gradients of single losses would lose their bits.
     if (act == DType::f16) loss_scale_ = 1024;
     DataFields all = fields;
+    if (fixture.is_t5()) {
+      const auto& model = fixture.header()["model"];
+      config.arch = "t5";
+      config.head_size = size("head_size");
+      config.ffn = size("ffn");
+      config.decoder_layers = size("decoder_layers");
+      config.relative_buckets = size("buckets");
+      config.relative_distance = size("distance");
+      config.norm_eps = model["norm_eps"].get<double>();
+      config.activation = model["activation"].get<std::string>() == "relu"
+                              ? FeedForward::relu
+                              : FeedForward::gated_gelu;
+      config.tied = model["tied"].get<bool>();
+      config.scaled = model["scaled"].get<bool>();
+      all.encoder_len = size("encoder_len");
+    }
     all.documents = all.documents || fixture.has_array("documents.0");
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
@@ -128,6 +150,7 @@ class ModelUnderTest {
     step_ = shard(differentiate(without_decay(forward_, OptimizerConfig{}.no_decay)), spec);
     head_ = forward_.ops.back().in[1];
     head_bias_ = operand(forward_.ops.back().in, 3);
+    head_scale_ = as<ops::HeadLoss>(forward_.ops.back()).scale;
     std::erase_if(forward_.ops, is<ops::HeadLoss>);
     verify(step_);
     place_and_bind();
@@ -184,10 +207,12 @@ class ModelUnderTest {
       Tensor one = in;
       one.data = static_cast<std::byte*>(in.data) + r * in.shape[1] * size_of(in.dtype);
       one.shape = {1, in.shape[1]};
-      backend_.kernels->run(
-          Logits{
-              .in = one, .weight = head, .bias = bias, .out = {row.data(), DType::f32, {1, vocab}}},
-          *stream_);
+      backend_.kernels->run(Logits{.in = one,
+                                   .weight = head,
+                                   .bias = bias,
+                                   .out = {row.data(), DType::f32, {1, vocab}},
+                                   .scale = head_scale_},
+                            *stream_);
       all.insert(all.end(), row.begin(), row.begin() + valid);
     }
     return all;
@@ -273,18 +298,23 @@ class ModelUnderTest {
   static void fill(Executor& executor, const Program& program, const Batch& batch,
                    bool with_targets) {
     std::size_t done = 0;
+    const auto size = [](const Tensor& memory) {
+      return static_cast<std::size_t>(memory.elements());
+    };
+    const std::size_t all = batch.tokens.size();
     for (std::size_t micro = 0; micro < program.micro_batches.size(); ++micro) {
       for (const BatchInput& in : executor.inputs(micro)) {
         if (!in.memory || (in.name == input::kTargets && !with_targets)) continue;
         const std::vector<std::int32_t>& values = batch.field(in.name);
-        DS_ASSERT(done + static_cast<std::size_t>(in.memory.elements()) <= values.size());
-        std::memcpy(in.memory.data, values.data() + done,
+        // `done` counts tokens of the decoder; the encoder may have others.
+        const std::size_t first = done * values.size() / all;
+        DS_ASSERT(first + size(in.memory) <= values.size());
+        std::memcpy(in.memory.data, values.data() + first,
                     static_cast<std::size_t>(in.memory.bytes()));
       }
-      done +=
-          static_cast<std::size_t>(memory_of(executor.inputs(micro), input::kTokens).elements());
+      done += size(memory_of(executor.inputs(micro), input::kTokens));
     }
-    DS_ASSERT(done == batch.tokens.size(), "the micro-batches are the batch");
+    DS_ASSERT(done == all, "the micro-batches are the batch");
   }
 
   // The trainer's decision for one rank, from the definitions instead of its code.
@@ -335,6 +365,7 @@ class ModelUnderTest {
       {.name = "world", .epoch = 0, .ranks = {0}}, Deadline::after(std::chrono::seconds(1)));
   Program forward_, step_;
   ValueId head_ = kNoValue, head_bias_ = kNoValue;  // of forward_: for the logits
+  float head_scale_ = 1;
   std::unique_ptr<Executor> step_executor_, forward_executor_;
   std::vector<Values> gradients_;  // in the fixture's order
   double loss_scale_ = 1;

@@ -29,6 +29,8 @@ inline double activated(Activation activation, double x) {
       return x > 0 ? x : 0;
     case Activation::silu:
       return x * sigmoid(x);
+    case Activation::finite:
+      return std::abs(x) > 65504 ? std::copysign(64504.0, x) : x;
   }
   return 0;
 }
@@ -43,13 +45,15 @@ inline double slope_of(Activation activation, double x) {
       return x > 0 ? 1 : 0;
     case Activation::silu:
       return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+    case Activation::finite:
+      return std::abs(x) > 65504 ? 0 : 1;
   }
   return 0;
 }
 
 /// The activations of one operand.
 inline constexpr Activation kPlainActivations[] = {Activation::gelu_tanh, Activation::gelu_erf,
-                                                   Activation::relu};
+                                                   Activation::relu, Activation::finite};
 /// The activations of gates.
 inline constexpr Activation kGates[] = {Activation::silu, Activation::gelu_tanh};
 

@@ -55,11 +55,23 @@ struct Relu {
   static __device__ float slope(float x) { return x > 0.0F ? 1.0F : 0.0F; }
 };
 
+/// Keeps NaN, since no comparison with it holds.
+struct Finite {
+  static __device__ float value(float x) {
+    if (x > kLargestF16) return kInPlaceOfInfinity;
+    return x < -kLargestF16 ? -kInPlaceOfInfinity : x;
+  }
+  static __device__ float slope(float x) {
+    return x > kLargestF16 || x < -kLargestF16 ? 0.0F : 1.0F;
+  }
+};
+
 /// Calls body(f) with the functions f.value and f.slope of an activation of one operand.
 template <class Body>
 auto with_activation(Activation activation, Body body) {
   if (activation == Activation::gelu_erf) return body(GeluErf{});
   if (activation == Activation::relu) return body(Relu{});
+  if (activation == Activation::finite) return body(Finite{});
   return body(GeluTanh{});
 }
 

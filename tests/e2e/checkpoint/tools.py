@@ -337,7 +337,7 @@ def test_from(work):
     train(f"{work}/nowhere", "other").expect(65, "nowhere/config.json: cannot be read")
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write('{"model_type": "gemma2"}')
-    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta')
+    train(f"{work}/hf_llama", "other").expect(65, 'model_type: "gemma2"; only gpt2, llama, mistral, qwen2, qwen3, bert, roberta and t5')
     with open(f"{work}/hf_llama/config.json", "w") as file:
         file.write("[1, 2")
     train(f"{work}/hf_llama", "other").expect(65, "not a JSON object")
@@ -456,6 +456,52 @@ def test_masked_lm_saved_by_transformers(work):
         assert torch.equal(again.eval()(ids, token_type_ids=kinds).logits.double(), logits), "computes otherwise"
 
 
+def test_t5_saved_by_transformers(work):
+    """Folders of T5 1.0 and 1.1: the loss with padding in the encoder, decoder inputs made of the targets, and folders that
+    go back unchanged."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        print(f"not checked: no T5 saved by transformers: {error}")
+        return
+    length, read = 24, 17
+    source = [5 + i * i * 7 % 290 for i in range(read)] + [0] * (length - read)
+    targets = [(3 + i * i * 11) % 300 if i % 7 != 4 else -100 for i in range(SEQ)]
+    fields = dict(encoder_tokens=source, encoder_documents=[0] * read + [-1] * (length - read), targets=targets)
+    plain = FROM_TOML.replace("virtual_ranks = 2", "virtual_ranks = 1").replace(
+        'train = "text"', f'train = "samples"\nformat = "samples"\nencoder_len = {length}')
+    with open(f"{work}/from.toml", "w") as file:
+        file.write(plain)
+    write_samples(f"{work}/samples", {name: [row] * 4 for name, row in fields.items()})
+    sizes = dict(vocab_size=300, d_model=WIDTH, d_kv=10, d_ff=44, num_layers=2, num_decoder_layers=3, num_heads=4,
+                 decoder_start_token_id=0)
+    for tied, more in ((True, {}), (False, dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
+                       (False, dict(relative_attention_num_buckets=8, relative_attention_max_distance=10,
+                                    tie_word_embeddings=False))):
+        torch.manual_seed(1)
+        theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**{**sizes, **more})).eval()
+        if not tied:  # version 5 ties every new model
+            theirs.lm_head.weight = torch.nn.Parameter(torch.randn_like(theirs.shared.weight) * 0.3)
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+        folder = f"{work}/T5_{len(os.listdir(work))}"
+        theirs.save_pretrained(folder)
+        ids, labels = torch.tensor([source[:read]]), torch.tensor([targets])
+        out = theirs(input_ids=ids, labels=labels)
+        Run("-n", 1, f"{work}/from.toml", f"model.from={folder}", f"log.dir={folder}_run",
+            f"checkpoint.dir={folder}_steps").expect(0)
+        with open(f"{folder}_run/metrics.jsonl") as file:
+            ours = json.loads(file.readline())["loss"]
+        print(f"T5 {more}: loss {ours:.6f}: off by {abs(ours / out.loss.item() - 1):.1e}")
+        assert abs(ours / out.loss.item() - 1) < 1e-4, (ours, out.loss)
+        Run("export", f"{folder}_steps", f"{folder}_again").expect(0)
+        again, info = transformers.T5ForConditionalGeneration.from_pretrained(f"{folder}_again", output_loading_info=True)
+        assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+        assert torch.equal(again.eval()(input_ids=ids, labels=labels).logits, out.logits), "computes otherwise"
+
+
 def test_transformers(work):
     """Hugging Face's own code finds no missing and no unexpected weight, and computes the loss with which
     training from the same folder begins."""
@@ -493,7 +539,8 @@ def test_transformers(work):
 
 def main():
     for test in (test_memory, test_inspect, test_compare, test_export, test_average, test_import,
-                 test_from, test_spoiled_and_grown, test_saved_by_transformers, test_masked_lm_saved_by_transformers, test_transformers):
+                 test_from, test_spoiled_and_grown, test_saved_by_transformers, test_masked_lm_saved_by_transformers,
+                 test_t5_saved_by_transformers, test_transformers):
         with tempfile.TemporaryDirectory() as work:
             test(work)
         print(f"{test.__name__}: ok", flush=True)

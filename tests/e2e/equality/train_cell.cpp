@@ -216,12 +216,40 @@ void write_packed(const std::string& path, bool masked) {
   }
 }
 
+/// Rows of two documents with an encoder's, which are longer and have padding at their ends.
+void write_pairs(const std::string& path) {
+  constexpr std::int64_t kRows = 100, kLength = 16, kEncoder = 20;
+  SampleField tokens{"tokens", "U16", kLength, {}}, documents{"documents", "I32", kLength, {}};
+  SampleField targets{"targets", "I32", kLength, {}};
+  SampleField sources{"encoder_tokens", "U16", kEncoder, {}};
+  SampleField source_documents{"encoder_documents", "I32", kEncoder, {}};
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const std::int64_t cut = 5 + row % 6, end = 13 + row % 4, source_cut = 4 + row % 9,
+                       source_end = 14 + row % 7;
+    for (std::int64_t i = 0; i < kEncoder; ++i) {
+      sources.numbers.push_back((i * (1 + row % 3) + row) % 200);
+      source_documents.numbers.push_back(i >= source_end ? -1 : i >= source_cut ? 1 : 0);
+    }
+    std::int64_t last = 0;  // a document begins with the token 0
+    for (std::int64_t i = 0; i < kLength; ++i) {
+      const std::int64_t word = (i * 3 + row % 5) % 200;
+      tokens.numbers.push_back(i == cut ? 0 : last);
+      documents.numbers.push_back(i >= end ? -1 : i >= cut ? 1 : 0);
+      targets.numbers.push_back(i >= end || row % 11 == 0 ? -100 : word);
+      last = word;
+    }
+  }
+  std::ofstream(path, std::ios::binary)
+      << sample_file({tokens, targets, documents, sources, source_documents});
+}
+
 }  // namespace
 
 void write_job(const std::string& folder) {
   std::ofstream(folder + "/train.toml") << kJob;
   write_packed(folder + "/packed", false);
   write_packed(folder + "/masked", true);
+  write_pairs(folder + "/pairs");
   std::ofstream text(folder + "/text");
   std::uint32_t state = 1;
   for (int i = 0; i < 20000;

@@ -51,7 +51,7 @@ TEST_CASE("errors about type or range say what is expected and what was given") 
 
 TEST_CASE("reserved keys and values are refused, never ignored") {
   for (const char* assignment :
-       {"train.epochs=2", "model.rope_scaling=yarn", "precision.grad_accum=bf16", "model.arch=t5",
+       {"train.epochs=2", "model.rope_scaling=yarn", "precision.grad_accum=bf16",
         "data.tokenizer=gpt2.json", "deepspeed=x.json"}) {
     CHECK(has(error_with({assignment}), "is not implemented yet"));
   }
@@ -74,8 +74,26 @@ TEST_CASE("BERT: keys of others and its keys for others; no text and no continue
   CHECK(has(error_of(bert, {"model.kv_heads=1"}), "model.kv_heads does not apply"));
   CHECK(has(error_of(bert, {"model.tied=false"}), "model.tied does not apply"));
   CHECK(has(error_of(bert, {"data.format=text"}), "predicts masked tokens"));
-  CHECK(has(error_of(bert, {"sample.tokens=5", "sample.prompt=1 2"}),
-            "does not continue a text"));
+  CHECK(has(error_of(bert, {"sample.tokens=5", "sample.prompt=1 2"}), "does not continue a text"));
+}
+
+TEST_CASE("T5: keys of others and its keys for others; data of two sequences") {
+  for (const char* assignment : {"model.decoder_layers=2", "model.relative_buckets=16",
+                                 "model.scaled=true", "data.encoder_len=8"})
+    CHECK(has(error_with({assignment}), " does not apply to arch = \"gpt2\""));
+  const std::string t5 =
+      "[model]\narch = \"t5\"\nlayers = 2\nhidden = 64\nheads = 2\nvocab = 300\n[data]\n"
+      "train = \"a\"\nformat = \"samples\"\nseq_len = 32\nencoder_len = 48\n[batch]\nmicro = 2\n"
+      "[train]\nsteps = 10\n";
+  CHECK(error_of(t5) == "no error");
+  CHECK(has(error_of(t5, {"model.rope_theta=5e5"}), "its positions are distances"));
+  CHECK(has(error_of(t5, {"model.type_vocab=2"}), "does not apply to arch = \"t5\""));
+  CHECK(has(error_of(t5, {"model.kv_heads=1"}), "model.kv_heads does not apply"));
+  CHECK(has(error_of(t5, {"model.activation=gelu"}), "\"gated_gelu\", as T5 1.1"));
+  CHECK(has(error_of(t5, {"model.relative_distance=16"}), "is not above half of"));
+  CHECK(has(error_of(t5, {"data.format=text"}), "reads pairs of sequences"));
+  CHECK(has(error_of(t5, {"data.encoder_len=0"}), "missing key data.encoder_len"));
+  CHECK(has(error_of(t5, {"sample.tokens=5", "sample.prompt=1 2"}), "does not continue a text"));
 }
 
 TEST_CASE("keys of another architecture, and heads that do not fit, are refused") {

@@ -35,6 +35,27 @@ TEST_CASE("BERT and RoBERTa: defaults of types, positions and norms, and presets
   CHECK(config_of(preset, {"model.preset=bert-base-cased"}).model.norm_eps == 1e-12);
 }
 
+TEST_CASE("T5: defaults of 1.0; presets of 1.1 are gated, untied and not scaled") {
+  const std::string rest =
+      "[data]\ntrain = \"a\"\nformat = \"samples\"\nseq_len = 32\nencoder_len = 48\n"
+      "[batch]\nmicro = 2\n[train]\nsteps = 10\n";
+  const ds::TrainConfig plain =
+      config_of("[model]\narch = \"t5\"\nlayers = 3\nhidden = 64\nheads = 2\nvocab = 300\n" + rest);
+  CHECK((plain.model.decoder_layers == 3 && plain.model.ffn == 256));
+  CHECK(plain.model.activation == ds::FeedForward::relu);
+  CHECK((plain.model.tied && plain.model.scaled && plain.model.norm_eps == 1e-6));
+  CHECK(plain.data.fields.encoder_len == 48);
+  const std::string preset = "[model]\npreset = \"t5-small\"\n" + rest;
+  const ds::ModelConfig first = config_of(preset).model;
+  CHECK((first.layers == 6 && first.hidden == 512 && first.head_size == 0 && first.ffn == 2048));
+  CHECK((first.tied && first.scaled && first.vocab == 32128));
+  const ds::ModelConfig second =
+      config_of(preset, {"model.preset=flan-t5-small", "model.decoder_layers=2"}).model;
+  CHECK((second.layers == 8 && second.decoder_layers == 2 && second.heads == 6));
+  CHECK((second.head_size == 64 && !second.tied && !second.scaled));
+  CHECK(second.activation == ds::FeedForward::gated_gelu);
+}
+
 TEST_CASE("presets give sizes; given keys override them; the vocabulary is padded to 64") {
   const ds::ModelConfig gpt2 = config_of(kSmallest, {"model.preset=gpt2-124m"}).model;
   CHECK(gpt2.hidden == 768);

@@ -153,6 +153,31 @@ TEST_CASE("fields of the file are read as they are") {
   CHECK(filled(*set.train, {0}, {"encoder_documents", 0, 10, 3}) == Numbers{0, 0, -1});
 }
 
+TEST_CASE("a decoder's inputs are made of the targets: shifted right from 0 in each document") {
+  const Samples folder;
+  const std::string path = folder.add("pairs", {{"targets", "I64", 4, {5, 6, 7, 8, 5, -100, 7, -1}},
+                                                {"documents", "I32", 4, {3, 3, 9, 9, 0, 0, 0, -1}},
+                                                {"encoder_tokens", "U8", 2, {1, 2, 3, 4}}});
+  ds::DataConfig config = samples_of({path});
+  config.encoder_len = 2;
+  const ds::DataSet set = ds::open_data(config);
+  CHECK(set.train->size() == 2);
+  CHECK(filled(*set.train, {0, 1}, {"tokens"}) == Numbers{0, 5, 0, 7, 0, 5, 0, 0});
+  CHECK(filled(*set.train, {0, 1}, {"targets"}) == Numbers{5, 6, 7, 8, 5, -1, 7, -1});
+  CHECK(filled(*set.train, {0, 1}, {"encoder_tokens", 0, 10, 2}) == Numbers{1, 2, 3, 4});
+  CHECK(filled(*set.train, {0, 1}, {"encoder_documents", 0, 10, 2}) == Numbers{0, 0, 0, 0});
+  config.encoder_len = 3;
+  CHECK(contains(message_from([&] { (void)ds::open_data(config); }),
+                 "encoder_tokens has 2 tokens in a sample, but data.encoder_len = 3"));
+  const std::string plain = folder.add("plain", {{"tokens", "U8", 4, {1, 2, 3, 4}}});
+  config.train = {plain};
+  CHECK(contains(message_from([&] { (void)ds::open_data(config); }),
+                 "it has no tensor \"encoder_tokens\""));
+  const std::string alone = folder.add("alone", {{"targets", "U8", 4, {1, 2, 3, 4}}});
+  CHECK(contains(message_from([&] { (void)ds::open_data(samples_of({alone})); }),
+                 "it has no tensor \"tokens\""));
+}
+
 TEST_CASE("a wrong number is named with file, row and column, also where no op reads its field") {
   const Samples folder;
   const std::string path = folder.add(

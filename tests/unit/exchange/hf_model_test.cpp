@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/config/folder_head.h"
 #include "engine/config/hf_config.h"
 #include "engine/exchange/hf_config_json.h"
 #include "engine/exchange/hf_tensors.h"
@@ -57,16 +58,25 @@ TEST_CASE("the folder's tensors cover each of a model's tensors once") {
                                    {"qwen2", true},
                                    {"qwen3", false},
                                    {"bert", true},
-                                   {"roberta", true}}) {
+                                   {"roberta", true},
+                                   {"t5", true},
+                                   {"t5", false}}) {
     ds::ModelConfig config = config_of(arch, tied);
     if (config.arch == "bert" || config.arch == "roberta") config.type_vocab = 2;
     if (config.arch == "roberta") config.first_position = 2;
     if (config.arch == "mistral" || config.arch == "qwen2" || config.arch == "qwen3")
       config.head_size = 20;
+    ds::DataFields fields;
+    if (config.arch == "t5") {
+      config.head_size = 10;
+      config.decoder_layers = 2;
+      config.activation = tied ? ds::FeedForward::relu : ds::FeedForward::gated_gelu;
+      fields.encoder_len = 9;
+    }
     CAPTURE(config.arch);
     auto elements = covered(ds::hf_tensors(config, config.vocab, 16));
     const ds::Program program =
-        ds::build_model(config, {.micro = 1, .seq_len = 16, .valid_vocab = 256});
+        ds::build_model(config, {.micro = 1, .seq_len = 16, .valid_vocab = 256, .fields = fields});
     for (const ds::ParamGroup& group : program.groups) {
       for (const ds::ParamTensor& tensor : group.tensors) {
         CAPTURE(tensor.name);
@@ -121,6 +131,59 @@ TEST_CASE("BERT: names of the encoder and of the head; parts that a masked LM do
   CHECK(by_name.contains("lm_head.layer_norm.weight"));
   CHECK(by_name.contains("lm_head.bias"));
   CHECK(ds::is_no_weight("lm_head.decoder.bias", roberta));
+}
+
+TEST_CASE("T5: names of both stacks; copies of the embedding are passed over") {
+  ds::ModelConfig t5 = config_of("t5", true);
+  t5.head_size = 10;
+  t5.activation = ds::FeedForward::gated_gelu;
+  std::map<std::string, ds::HfTensor> by_name;
+  for (ds::HfTensor& tensor : ds::hf_tensors(t5, 256, 16)) by_name[tensor.name] = tensor;
+  const ds::HfTensor& v = by_name.at("decoder.block.2.layer.1.EncDecAttention.v.weight");
+  CHECK(v.ours == "decoder.block.2.layer.1.EncDecAttention.kv.weight");
+  CHECK((v.first_column == 60 && v.columns == 60 && v.our_columns == 120 && v.transposed));
+  CHECK(v.shape == std::vector<std::int64_t>{60, 48});
+  const ds::HfTensor& up = by_name.at("encoder.block.0.layer.1.DenseReluDense.wi_1.weight");
+  CHECK(up.ours == "encoder.block.0.layer.1.DenseReluDense.wi.weight");
+  CHECK((up.first_column == 80 && up.columns == 80));
+  CHECK(by_name.contains("decoder.block.0.layer.2.layer_norm.weight"));
+  for (const char* const name :
+       {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"}) {
+    CHECK(!by_name.contains(name));
+    CHECK(ds::is_no_weight(name, t5));
+  }
+  t5.tied = false;
+  CHECK(!ds::is_no_weight("lm_head.weight", t5));
+  CHECK(!ds::is_no_weight("encoder.block.1.layer.0.SelfAttention.q.weight", t5));
+}
+
+TEST_CASE("T5: where each version says that the head is scaled; what is not built is refused") {
+  ds::ModelConfig t5 = config_of("t5", true);
+  t5.decoder_layers = 2;
+  t5.activation = ds::FeedForward::gated_gelu;
+  for (const bool scaled : {false, true}) {
+    t5.scaled = scaled;
+    const std::string text = ds::hf_config_json(t5, 256, 16, ds::DType::bf16);
+    CHECK(ds::hf_config_mismatches(text, t5, 16).empty());
+    auto json = nlohmann::json::parse(text);
+    json["tie_word_embeddings"] = true;  // as transformers 5 writes for every T5
+    CHECK(ds::hf_config_mismatches(json.dump(), t5, 16).empty());
+    json.erase("scale_decoder_outputs");
+    CHECK(ds::hf_config_mismatches(json.dump(), t5, 16).size() == (scaled ? 0 : 1));
+    json["tie_word_embeddings"] = scaled;  // transformers 4
+    CHECK(ds::hf_config_mismatches(json.dump(), t5, 16).empty());
+    json["feed_forward_proj"] = "gated-silu";
+    json["is_encoder_decoder"] = false;
+    const auto lines = ds::hf_config_mismatches(json.dump(), t5, 16);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0] == "feed_forward_proj: \"gated-silu\"; only relu and gated-gelu are supported");
+    CHECK(lines[1] == "is_encoder_decoder: false; only models with both stacks are supported");
+    json["feed_forward_proj"] = "gated-gelu";
+    json["is_encoder_decoder"] = true;
+    json["dense_act_fn"] = "relu";
+    CHECK(ds::hf_config_mismatches(json.dump(), t5, 16) ==
+          std::vector<std::string>{"dense_act_fn: \"relu\"; only gelu_new is supported"});
+  }
 }
 
 TEST_CASE("a config of BERT and RoBERTa matches its model; what is not built is refused") {
@@ -312,8 +375,8 @@ TEST_CASE("windows: written as transformers reads them, and read with the layers
 
 TEST_CASE("other families are refused by name, and too few learned positions") {
   CHECK(ds::read_hf_config(R"({"model_type": "gemma"})", "", 0).refused.front() ==
-        "model_type: \"gemma\"; only gpt2, llama, mistral, qwen2, qwen3, bert and roberta are "
-        "supported");
+        "model_type: \"gemma\"; only gpt2, llama, mistral, qwen2, qwen3, bert, roberta and t5 "
+        "are supported");
   CHECK(ds::read_hf_config(R"({"model_type": "gpt2", "n_positions": 8})", "", 16).refused ==
         std::vector<std::string>{"n_positions: 8; data.seq_len = 16 needs as many"});
 }
@@ -359,9 +422,11 @@ TEST_CASE("any piece of any tensor is read from a folder") {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   std::mt19937 random(7);  // NOLINT: a fixed seed
   for (const ds::DType dtype : {ds::DType::f32, ds::DType::bf16, ds::DType::f16}) {
-    for (const char* arch : {"gpt2", "llama", "qwen2"}) {
+    for (const char* arch : {"gpt2", "llama", "qwen2", "t5"}) {
       CAPTURE(arch);
-      const ds::ModelConfig config = config_of(arch, std::string(arch) == "gpt2");
+      ds::ModelConfig config = config_of(arch, std::string(arch) == "gpt2");
+      config.activation = ds::FeedForward::relu;  // T5's
+      config.decoder_layers = 3;
       const auto ours = write_folder(folder, config, 300, dtype);
       ds::HfModel model(folder, {.model = config, .positions = 16});
       for (const auto& [name, values] : ours) {
@@ -510,6 +575,28 @@ TEST_CASE("norms may be called gamma and beta, and names may lack their prefix")
       CHECK(std::memcmp(into.data(), values.data(), values.size() * 4) == 0);
     }
   }
+}
+
+TEST_CASE("T5: a tied model refuses a folder whose own head would be lost") {
+  std::string folder = std::filesystem::temp_directory_path() / "t5_head_test.XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  ds::ModelConfig t5 = config_of("t5", false);
+  t5.activation = ds::FeedForward::relu;
+  t5.decoder_layers = 3;
+  write_folder(folder, t5, 300, ds::DType::f32);
+  CHECK(ds::has_own_head(folder));
+  t5.tied = true;
+  try {
+    const ds::HfModel model(folder, {.model = t5, .positions = 16});
+    FAIL("the head was passed over");
+  } catch (const ds::Error& error) {
+    CHECK(std::string(error.what()).find("lm_head.weight: differs from shared.weight") !=
+          std::string::npos);
+  }
+  write_folder(folder, t5, 300, ds::DType::f32);
+  CHECK(!ds::has_own_head(folder));
+  CHECK(!ds::has_own_head(folder + "/nothing"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("sizes beyond all limits are read, also where a default follows from them") {

@@ -47,6 +47,20 @@ struct Relu {
   }
 };
 
+/// Keeps NaN, since no comparison with it holds.
+struct Finite {
+  static DS_LANES_INLINE F32 value(F32 x) {
+    const F32 most = broadcast(kInPlaceOfInfinity), limit = broadcast(kLargestF16);
+    const F32 below = select_less(limit, x, most, x);
+    return select_less(x, broadcast(-kLargestF16), broadcast(-kInPlaceOfInfinity), below);
+  }
+  static DS_LANES_INLINE F32 slope(F32 x) {
+    const F32 zero = broadcast(0.0F);
+    const F32 below = select_less(broadcast(kLargestF16), x, zero, broadcast(1.0F));
+    return select_less(x, broadcast(-kLargestF16), zero, below);
+  }
+};
+
 /// Calls body(f) with the functions f.value and f.slope of an activation of one operand.
 template <class Body>
 DS_LANES_INLINE void with_activation(Activation activation, Body body) {
@@ -54,6 +68,8 @@ DS_LANES_INLINE void with_activation(Activation activation, Body body) {
     body(GeluErf{});
   } else if (activation == Activation::relu) {
     body(Relu{});
+  } else if (activation == Activation::finite) {
+    body(Finite{});
   } else {
     body(GeluTanh{});
   }
