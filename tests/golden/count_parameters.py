@@ -118,5 +118,7 @@ if __name__ == "__main__":
                 model = auto.from_config(config)
             model.tie_weights()
             count = sum(p.numel() for p in model.parameters())  # a shared tensor counts once
+            if config.model_type == "t5" and config.feed_forward_proj == "gated-gelu":
+                count += config.vocab_size * config.d_model  # the files of 1.1 and Flan hold a head that transformers 5 loads beside
             file.write(f"{preset} {config.vocab_size} {count}\n")
             print(preset, config.vocab_size, count, flush=True)

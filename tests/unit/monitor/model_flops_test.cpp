@@ -12,6 +12,7 @@
 #include "engine/config/bert_family.h"
 #include "engine/config/keys.h"
 #include "engine/config/load.h"
+#include "engine/config/t5_sizes.h"
 #include "engine/config/toml_reader.h"
 
 namespace {
@@ -75,9 +76,10 @@ TEST_CASE("every preset has as many parameters as transformers counts") {
     REQUIRE(counts.contains(preset));
     const auto& [vocab, parameters] = counts.find(preset)->second;
     const std::string text = fmt::format(
-        "[model]\npreset = \"{}\"\n[data]\ntrain = \"x\"\nseq_len = 64\n[batch]\nmicro = 1\n"
+        "[model]\npreset = \"{}\"\n[data]\ntrain = \"x\"\nseq_len = 64\n{}{}[batch]\nmicro = 1\n"
         "[train]\nsteps = 1\n",
-        preset);
+        preset, vocab == 256 ? "" : "format = \"samples\"\n",
+        ds::t5_size(preset) == nullptr ? "" : "encoder_len = 64\n");
     ds::TrainConfig config =
         ds::make_train_config(ds::read_toml(text, "train.toml", "/"), "train.toml", 1);
     CHECK((config.model.vocab >= vocab && config.model.vocab < vocab + 64));
