@@ -119,7 +119,7 @@ DataFields fields_here(const DataConfig& data) {
   try {
     return open_data(data).fields;
   } catch (const Error& error) {
-    fmt::print(stderr, "dsrunner: {}\n  the plan assumes samples with tokens alone\n",
+    fmt::print(stderr, "dsrunner: {}\n  the plan assumes samples with the required fields alone\n",
                error.what());
     return data.fields;
   }

@@ -169,5 +169,30 @@ TEST_CASE("the loss is the mean over all targets, however many a micro-batch has
   }
 }
 
+TEST_CASE("T5: a document of either stack changes no bit of another document's logits") {
+  const Fixture fixture(DS_FIXTURES, "t5_odd");
+  const auto vocab = static_cast<std::int32_t>(fixture.model("valid_vocab"));
+  for (const DType act : {DType::f32, DType::bf16}) {
+    ModelUnderTest model(fixture, act);
+    const Batch batch = batch_of(fixture, 0);
+    const Values before = model.logits(batch);
+    for (const bool in_encoder : {false, true}) {
+      Batch other = batch;
+      const auto& documents = in_encoder ? batch.encoder_documents : batch.documents;
+      auto& tokens = in_encoder ? other.encoder_tokens : other.tokens;
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        if (documents[i] != 0) tokens[i] = (tokens[i] + 1) % vocab;  // padding too
+      const Values after = model.logits(other);
+      std::size_t changed = 0;
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const bool is_same = before[i] == after[i];
+        if (batch.documents[i / static_cast<std::size_t>(vocab)] == 0) CHECK(is_same);
+        if (!is_same) ++changed;
+      }
+      CHECK(changed > 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ds::golden

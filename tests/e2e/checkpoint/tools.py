@@ -500,6 +500,22 @@ def test_t5_saved_by_transformers(work):
         again, info = transformers.T5ForConditionalGeneration.from_pretrained(f"{folder}_again", output_loading_info=True)
         assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
         assert torch.equal(again.eval()(input_ids=ids, labels=labels).logits, out.logits), "computes otherwise"
+    # In fp16, sums of branches are infinite, and are cut off as transformers does: the loss is finite, and another one.
+    torch.manual_seed(1)
+    theirs = transformers.T5ForConditionalGeneration(transformers.T5Config(**sizes)).eval()
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            if name.endswith("wo.weight"):
+                parameter.mul_(6e4)
+    theirs.save_pretrained(f"{work}/large")
+    full = theirs(input_ids=ids, labels=labels).loss.item()
+    half = theirs.half()(input_ids=ids, labels=labels).loss.item()
+    Run("-n", 1, f"{work}/from.toml", f"model.from={work}/large", f"log.dir={work}/large_run", "precision.dtype=fp16",
+        "precision.loss_scale.init_power=4").expect(0, "advice   T5's activations overflow in fp16")
+    with open(f"{work}/large_run/metrics.jsonl") as file:
+        step = json.loads(file.readline())
+    print(f"T5 in fp16: loss {step['loss']:.4f}, transformers' {half:.4f}, {full:.4f} in fp32")
+    assert abs(step["loss"] / half - 1) < 2e-3 and abs(full / half - 1) > 5e-3 and step["skipped_steps"] == 0, step
 
 
 def test_transformers(work):

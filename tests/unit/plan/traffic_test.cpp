@@ -121,6 +121,26 @@ TEST_CASE("a step's matrix products agree with the convention") {
   CHECK(flops_of(other) == doctest::Approx(tokens * of_token(llama)));
 }
 
+TEST_CASE("T5: products of both stacks, each on its own tokens, and three kinds of attention") {
+  ModelConfig t5 = tiny_config();
+  t5.arch = "t5";
+  t5.decoder_layers = 3;
+  t5.head_size = 6;
+  t5.ffn = 24;
+  t5.activation = FeedForward::gated_gelu;
+  constexpr double kBatch = 2, kTime = 4, kSource = 7, kWidth = 16, kInner = 2 * 6;
+  const Program program = differentiate(
+      build_model(t5, {.micro = 2, .seq_len = 4, .valid_vocab = 60, .fields = {.encoder_len = 7}}));
+  constexpr double kMatrix = kWidth * kInner, kFeed = 3 * kWidth * 24;
+  // A decoder's keys and values of cross-attention are made of the encoder's tokens.
+  const double on_source = 2 * (4 * kMatrix + kFeed) + 3 * 2 * kMatrix;
+  const double on_target = 3 * (6 * kMatrix + kFeed) + 64 * kWidth;
+  const double pairs = 2 * kSource * kSource + 3 * (kTime * kTime / 2 + kTime * kSource);
+  const double once = 2 * (kSource * on_source + kTime * on_target) + 4 * kInner * pairs;
+  CHECK(flops_of(program) == doctest::Approx(3 * kBatch * once));
+  CHECK(matmul_parameters(t5) == on_source + on_target);
+}
+
 namespace {
 
 /// Bytes sent by all ranks of a job with tiny steps and weights of type `act`.
