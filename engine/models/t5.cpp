@@ -95,7 +95,7 @@ class T5 : public ModelBuilder {
     for (std::int64_t i = 0; i < stack.layers; ++i) block(stack, i, residual);
     close_block();
     open_group(stack.name + ".final");
-    const ValueId weight = norm_parameter(stack.name + ".final_layer_norm.weight", ones());
+    const ValueId weight = norm_parameter(stack.name + ".final_layer_norm.weight", width_, ones());
     return dropout(stack.name + ".final.dropout",
                    rmsnorm(stack.name + ".final.norm", weight, residual));
   }
@@ -131,7 +131,7 @@ class T5 : public ModelBuilder {
   };
 
   ValueId norm_of(const std::string& name) {
-    return norm_parameter(name + "layer_norm.weight", ones());
+    return norm_parameter(name + "layer_norm.weight", width_, ones());
   }
 
   Branch self_attention(const std::string& name) {
