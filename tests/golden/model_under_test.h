@@ -100,6 +100,20 @@ inline ModelConfig model_of(const Fixture& fixture) {
                         : activation == "gelu_tanh" ? FeedForward::gelu_tanh
                                                     : FeedForward::gelu;
   }
+  if (fixture.is_t5()) {
+    const auto& model = fixture.header()["model"];
+    config.arch = "t5";
+    config.head_size = size("head_size");
+    config.ffn = size("ffn");
+    config.decoder_layers = size("decoder_layers");
+    config.relative_buckets = size("buckets");
+    config.relative_distance = size("distance");
+    config.norm_eps = model["norm_eps"].get<double>();
+    config.activation = model["activation"].get<std::string>() == "relu" ? FeedForward::relu
+                                                                         : FeedForward::gated_gelu;
+    config.tied = model["tied"].get<bool>();
+    config.scaled = model["scaled"].get<bool>();
+  }
   return config;
 }
 
@@ -121,25 +135,8 @@ class ModelUnderTest {
     const auto size = [&](const char* key) {
       return static_cast<std::int64_t>(fixture.model(key));
     };
-    // fp16 has few small numbers: gradients of single losses would lose their bits.
-    if (act == DType::f16) loss_scale_ = 1024;
     DataFields all = fields;
-    if (fixture.is_t5()) {
-      const auto& model = fixture.header()["model"];
-      config.arch = "t5";
-      config.head_size = size("head_size");
-      config.ffn = size("ffn");
-      config.decoder_layers = size("decoder_layers");
-      config.relative_buckets = size("buckets");
-      config.relative_distance = size("distance");
-      config.norm_eps = model["norm_eps"].get<double>();
-      config.activation = model["activation"].get<std::string>() == "relu"
-                              ? FeedForward::relu
-                              : FeedForward::gated_gelu;
-      config.tied = model["tied"].get<bool>();
-      config.scaled = model["scaled"].get<bool>();
-      all.encoder_len = size("encoder_len");
-    }
+    if (fixture.is_t5()) all.encoder_len = size("encoder_len");
     all.documents = all.documents || fixture.has_array("documents.0");
     const ModelShape shape{.micro = size("micro") / (spec.virtual_ranks * spec.accum),
                            .seq_len = size("seq_len"),
