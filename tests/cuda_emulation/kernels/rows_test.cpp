@@ -32,13 +32,12 @@ std::vector<Buffer> buffers(Buffers... all) {
   return list;
 }
 
-/// Runs `op_of(outs)` on the CPU and in every way on the emulated device. Results must be close,
-/// and all aligned ways must have the same bits. `make` creates new results.
+/// Runs `op_of(outs)` in every way on the emulated device. Results must be close to `want`, and all
+/// aligned ways must have the same bits. `make` creates new results.
 template <class Make, class OpOf>
-void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) {
-  Bench bench(cpu(), extents);
-  std::vector<Buffer> want = make(), first;
-  bench.run(op_of(want));
+void compare_with(const std::vector<Values>& want, const Kernels::Extents& extents, DType act,
+                  Make make, OpOf op_of) {
+  std::vector<Buffer> first;
   for (const CudaOptions& way : kWays) {
     CAPTURE(way.seed);
     CudaBench cuda(extents, way);
@@ -46,12 +45,23 @@ void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) 
     cuda.run(op_of(got));
     for (std::size_t i = 0; i < got.size(); ++i) {
       CAPTURE(i);
-      const DType type = want[i].tensor().dtype;
-      check_close("result", got[i], want[i].values(), type == DType::f32 ? DType::f32 : act);
+      const DType type = got[i].tensor().dtype;
+      check_close("result", got[i], want[i], type == DType::f32 ? DType::f32 : act);
       if (!first.empty() && way.shift == 0) CHECK(got[i].bits() == first[i].bits());
     }
     if (first.empty()) first = std::move(got);
   }
+}
+
+/// The same, where the results that are wanted are those of the CPU's kernels.
+template <class Make, class OpOf>
+void compare(const Kernels::Extents& extents, DType act, Make make, OpOf op_of) {
+  Bench bench(cpu(), extents);
+  std::vector<Buffer> made = make();
+  bench.run(op_of(made));
+  std::vector<Values> want;
+  for (Buffer& buffer : made) want.push_back(buffer.values());
+  compare_with(want, extents, act, make, op_of);
 }
 
 // Elements of one thread; of a warp; of several warps and some more; more rows than one block
@@ -322,6 +332,10 @@ TEST_CASE("rotary embedding of rows: both directions, in place and not") {
 TEST_CASE("norms of heads and their gradients: vectors or not, in place and beside it") {
   struct Case {
     std::int64_t batch, heads, groups, time, depth;
+    [[nodiscard]] reference::AttentionShape reference() const {
+      const auto index = [](std::int64_t n) { return static_cast<reference::Index>(n); };
+      return {index(batch), index(heads), index(time), index(depth), index(groups)};
+    }
   };
   for (const Case& h :
        {Case{2, 4, 2, 33, 16}, Case{1, 6, 1, 70, 24}, Case{3, 2, 2, 5, 6}, Case{1, 3, 3, 9, 128},
@@ -340,9 +354,19 @@ TEST_CASE("norms of heads and their gradients: vectors or not, in place and besi
     for (const DType act : kActTypes) {
       Buffer in = random_buffer(act, shape, 1, 3), q_weight = random_buffer(act, weights, 2),
              k_weight = random_buffer(act, weights, 3), dout = random_buffer(act, rows, 4);
+      // The device has heads in rows, the oracle by head.
+      const reference::AttentionShape s = h.reference();
+      const double eps = static_cast<double>(HeadNorm{}.eps);
+      const auto by_head = [&](Buffer& buffer) {
+        return reference::heads_of_rows(buffer.values(), s);
+      };
       for (const bool in_place : {false, true}) {
-        compare(
-            extents, act, [&] { return buffers(random_buffer(act, shape, 5)); },
+        Buffer other = random_buffer(act, shape, 5);
+        const Values out = reference::head_norm(by_head(in_place ? other : in), s,
+                                                q_weight.values(), k_weight.values(), eps);
+        compare_with(
+            {reference::rows_of_heads(out, s)}, extents, act,
+            [&] { return buffers(random_buffer(act, shape, 5)); },
             [&](std::vector<Buffer>& r) {
               return HeadNorm{.in = in_place ? r[0].view() : in.view(),
                               .q_weight = q_weight.view(),
@@ -351,24 +375,31 @@ TEST_CASE("norms of heads and their gradients: vectors or not, in place and besi
                               .heads = h.heads,
                               .kv_heads = kv_heads};
             });
-        compare(
-            extents, act,
-            [&] {
-              return buffers(random_buffer(act, rows, 6), random_buffer(DType::f32, weights, 7),
-                             random_buffer(DType::f32, weights, 8));
-            },
-            [&](std::vector<Buffer>& r) {
-              return HeadNormBackward{.dout = in_place ? r[0].view() : dout.view(),
-                                      .in = in.view(),
-                                      .q_weight = q_weight.view(),
-                                      .k_weight = k_weight.view(),
-                                      .din = r[0].tensor(),
-                                      .dq_weight = r[1].tensor(),
-                                      .dk_weight = r[2].tensor(),
-                                      .heads = h.heads,
-                                      .kv_heads = kv_heads,
-                                      .accumulate = in_place};
-            });
+        const auto make = [&] {
+          return buffers(random_buffer(act, rows, 6), random_buffer(DType::f32, weights, 7),
+                         random_buffer(DType::f32, weights, 8));
+        };
+        std::vector<Buffer> before = make();
+        reference::HeadNormGradient g =
+            reference::head_norm_backward((in_place ? before[0] : dout).values(), by_head(in), s,
+                                          q_weight.values(), k_weight.values(), eps);
+        for (std::size_t i = 0; in_place && i < g.dq_weight.size(); ++i) {
+          g.dq_weight[i] += before[1].values()[i];
+          g.dk_weight[i] += before[2].values()[i];
+        }
+        compare_with({g.din, g.dq_weight, g.dk_weight}, extents, act, make,
+                     [&](std::vector<Buffer>& r) {
+                       return HeadNormBackward{.dout = in_place ? r[0].view() : dout.view(),
+                                               .in = in.view(),
+                                               .q_weight = q_weight.view(),
+                                               .k_weight = k_weight.view(),
+                                               .din = r[0].tensor(),
+                                               .dq_weight = r[1].tensor(),
+                                               .dk_weight = r[2].tensor(),
+                                               .heads = h.heads,
+                                               .kv_heads = kv_heads,
+                                               .accumulate = in_place};
+                     });
       }
     }
   }

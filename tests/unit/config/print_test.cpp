@@ -67,7 +67,7 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
 TEST_CASE("to_toml reads back to an equal config, for random good configs") {
   std::mt19937 random(1);
   int good = 0;
-  for (int round = 0; round < 10000; ++round) {
+  for (int round = 0; round < 20000; ++round) {
     std::vector<std::string> overrides{"checkpoint.dir=saves"};
     for (const ds::Key& key : ds::all_keys()) {
       if (!ds::only_default_built(key) && random() % 12 == 0)

@@ -123,7 +123,7 @@ TEST_CASE("adapters: a fused layer gets one sum of all its adapters, in their co
   const Program gpt2 = adapted({.arch = "gpt2", .targets = {"c_fc"}});
   verify(gpt2);
   CHECK(as<ops::Linear>(op_named(gpt2, "block0.mlp.fc")).epilogue == Linear::Epilogue::none);
-  const Op& gelu = op_named(gpt2, "block0.mlp.fc.gelu");
+  const Op& gelu = op_named(gpt2, "block0.mlp.fc.activation");
   CHECK(gelu.in == op_named(gpt2, "block0.mlp.fc.lora").out);
 }
 
