@@ -157,9 +157,9 @@ void apply_folder(TrainConfig& config, GivenKeys& given) {
   filler.fill(theirs.fields);
 }
 
-ModelConfig model_of_folder(const std::string& folder, std::int64_t positions) {
+ModelConfig model_of_folder(const std::string& folder) {
   const std::string path = folder + "/config.json";
-  const HfConfig theirs = config_in(folder, "", positions);
+  const HfConfig theirs = config_in(folder, "", /*positions=*/0);
   std::vector<std::string> problems = theirs.refused;
   for (std::string& problem : problems_of(theirs.fields, TrainConfig(), GivenKeys()))
     problems.push_back(std::move(problem));

@@ -11,9 +11,9 @@ namespace ds {
 /// for [lora] and the adapter_config.json in lora.from.
 void apply_folder(TrainConfig& config, GivenKeys& given);
 
-/// Returns the model that the config.json of a folder describes, for texts of `positions` tokens.
-/// Its vocab is the folder's. Errors: Error{config}: it cannot be read; all that is not built or
-/// out of range.
-ModelConfig model_of_folder(const std::string& folder, std::int64_t positions);
+/// Returns the model that the config.json of a folder describes. Its vocab is the folder's; the
+/// number of positions is not checked. Errors: Error{config}: it cannot be read; all that is not
+/// built or out of range.
+ModelConfig model_of_folder(const std::string& folder);
 
 }  // namespace ds

@@ -85,7 +85,7 @@ std::int64_t positions_of(const std::string& folder, const std::string& arch) {
 
 SampledModel open_folder(const std::string& folder, std::int64_t length) {
   SampledModel opened{.path = folder};
-  opened.model = model_of_folder(folder, length);
+  opened.model = model_of_folder(folder);
   const std::string& arch = opened.model.arch;
   opened.positions = positions_of(folder, arch);
   // Rotary positions need no table, so the weights of any length fit.
