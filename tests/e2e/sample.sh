@@ -52,6 +52,11 @@ for name in stage1 stage3 offloaded files; do
   [ "$(cat "$work/$name/sample.txt")" = "$wanted" ] || fail "$name: another sample: $(cat "$work/$name/sample.txt")"
 done
 [ "$(sample "$work/saved" "${draw[@]}")" = "$wanted" ] || fail "the checkpoint says: $(sample "$work/saved" "${draw[@]}")"
+# A checkpoint of adapters is sampled from with them.
+run_job 2 adapters "${keys[@]}" "${drawn[@]}" zero.stage=3 lora.rank=4 "checkpoint.dir=$work/adapted" train.steps=30 optimizer.lr=0.05
+adapted=$(cat "$work/adapters/sample.txt")
+[ "$adapted" != "$wanted" ] && [ "$(sample "$work/adapted" "${draw[@]}")" = "$adapted" ] ||
+  fail "adapters: the checkpoint says: $(sample "$work/adapted" "${draw[@]}"), the end of training $adapted"
 timeout -s KILL 60 "$dslaunch" export "$work/saved" "$work/exported" >/dev/null || fail "export"
 [ "$(sample "$work/exported" "${draw[@]}")" = "$wanted" ] || fail "the export says: $(sample "$work/exported" "${draw[@]}")"
 printf '#include\nstruct \nint\n' >"$work/prompts"

@@ -33,6 +33,10 @@ def configs():
     yield "llama", transformers.LlamaConfig(**LLAMA, head_dim=8)
     yield "mistral", transformers.MistralConfig(**LLAMA, sliding_window=None)
     yield "qwen2", transformers.Qwen2Config(**LLAMA, tie_word_embeddings=True)
+    # Norms of heads; and windows that a prompt exceeds, in all layers or in the second.
+    yield "qwen3", transformers.Qwen3Config(**LLAMA, head_dim=8)
+    yield "mistral_window", transformers.MistralConfig(**LLAMA, sliding_window=6)
+    yield "qwen2_window", transformers.Qwen2Config(**LLAMA, use_sliding_window=True, sliding_window=5, max_window_layers=1)
 
 
 def new_model(config):
@@ -76,7 +80,7 @@ def main():
     check = parser.parse_args().check
     for name, config in configs():
         folder = FOLDER / name
-        if not check:
+        if not check and not folder.exists():
             new_model(config).save_pretrained(folder)
         for file, text in texts_of(folder).items():
             if check:
