@@ -132,7 +132,7 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .loss_scale = scale,
           .skipped = control_.skipped(),
           .redone = redone_updates_,
-          .tokens = decision_.all.tokens,
+          .tokens = batch_.global() * config_.data.seq_len,
           .stop = decision_.all.wish_stop,
           .save = decision_.all.wish_save,
           .time_to_save = decision_.all.time_to_save,

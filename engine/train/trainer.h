@@ -48,7 +48,7 @@ struct StepReport {
   double loss_scale = 1;     // of this step's backward pass
   std::int64_t skipped = 0;  // steps skipped since the start, including this one
   std::int64_t redone = 0;   // updates repeated so far because a guess was wrong
-  std::int64_t tokens = 0;   // of this step, all ranks
+  std::int64_t tokens = 0;   // of this step, all ranks, with or without a target
   bool stop = false;         // a rank requested a stop; all ranks stop now
   bool save = false;         // a rank requested a save
   bool time_to_save = false;

@@ -67,6 +67,7 @@ run_job 1 whole "${answers[@]}" batch.accum=1 batch.micro=12
 run_job 1 parts "${answers[@]}" batch.accum=12 batch.micro=1
 awk -v a="$(first_loss whole)" -v b="$(first_loss parts)" 'BEGIN { d = a - b; exit !(a > 1 && d < 1e-5 && d > -1e-5) }' ||
   fail "the loss depends on how a batch is accumulated: $(first_loss whole) and $(first_loss parts)"
+[ "$(summary_of whole tokens)" = $((12 * 32)) ] || fail "tokens without a target do not count as processed: $(summary_of whole tokens)"
 
 # A wrong number ends the job with its place.
 start_job 1 wrong data.format=samples data.train="$work/wrong.safetensors" model.vocab=250
