@@ -42,10 +42,10 @@ void Reverse::add_flat_gradients() {
 void Reverse::find_wanted(const Program& forward) {
   for (const auto& [weights, gradient] : parameters_) wanted_.insert(weights);
   for (const Op& op : forward.ops) {
-    if (std::ranges::any_of(op.in, [&](ValueId id) { return wants(id); }))
-      wanted_.insert(op.out.begin(), op.out.end());
+    if (std::ranges::none_of(op.in, [&](ValueId id) { return wants(id); })) continue;
+    for (const ValueId id : op.out)
+      if (id != kNoValue) wanted_.insert(id);  // else ops with a missing operand were wanted, too
   }
-  wanted_.erase(kNoValue);
 }
 
 ValueId Reverse::gradient_of(ValueId value) const {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/models/build_model.h"
+#include "engine/program/freeze.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -60,6 +61,17 @@ TEST_CASE("T5: operands fit after differentiate, recompute and shard") {
       }
     }
   }
+}
+
+// The decoder's embedding comes after blocks that train, and has operands that are missing.
+TEST_CASE("T5: a frozen embedding has no reverse where a part of the encoder trains") {
+  const Program reverse =
+      differentiate(freeze_all_but(t5_of(t5_config()), {"encoder.block.1.layer.0.*"}));
+  verify(reverse);
+  CHECK(std::ranges::none_of(reverse.ops, is<ops::EmbedBackward>));
+  CHECK(std::ranges::none_of(reverse.ops, [](const Op& op) {
+    return op.path.starts_with("encoder.block0.") && op.path.find(".grad") != std::string::npos;
+  }));
 }
 
 TEST_CASE("T5: all blocks of a stack read one bias, whose gradient is the sum of theirs") {
