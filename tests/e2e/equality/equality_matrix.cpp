@@ -39,6 +39,9 @@ constexpr const char* kHardCells[] = {
     "model=llama,dtype=fp32,order=boundary,stage=1,recompute=selective,world=2,threads=2",
     "model=qwen3,dtype=bf16,order=step,stage=3,offload=cpu,recompute=selective,overlap=on,world=3,"
     "threads=2",
+    "model=t5-lora,dtype=bf16,order=step,stage=3,offload=cpu,update=backward,recompute=block,"
+    "world=3,threads=2",
+    "model=bert-frozen,dtype=fp16,order=boundary,stage=2,offload=cpu,update=backward,world=4",
     "dtype=bf16,order=step,decay=some,stage=3,offload=cpu,tiles=small,share=half,device=apart,"
     "recompute=block,pieces=small,overlap=on,world=3,threads=2",
     "model=llama,dtype=fp32,order=boundary,decay=some,stage=1,offload=nvme,update=backward,"
