@@ -32,18 +32,10 @@ class Opener {
 
   /// Returns the tensors; their bytes are counted from the end of the header, at `data`.
   std::vector<SafetensorsTensor> tensors(std::int64_t& data) const {
-    const std::string_view all(reinterpret_cast<const char*>(file_.bytes().data()),
-                               file_.bytes().size());
-    const auto size = static_cast<std::int64_t>(all.size());
     try {
-      const std::int64_t length =
-          safetensors_header_bytes(all.substr(0, static_cast<std::size_t>(kSafetensorsLength)));
-      data = kSafetensorsLength + length;
-      if (data > size)
-        throw Error(ErrorKind::config, "it ends inside its header", "write the file again");
-      return parse_safetensors_tensors(all.substr(static_cast<std::size_t>(kSafetensorsLength),
-                                                  static_cast<std::size_t>(length)),
-                                       size - data);
+      const SafetensorsParts parts = split_safetensors(file_.bytes());
+      data = parts.data;
+      return parse_safetensors_tensors(parts.header, std::ssize(file_.bytes()) - data);
     } catch (const Error& error) {
       throw refuse(error.what(),
                    "data.format = \"samples\" reads safetensors files (docs/data.md)");

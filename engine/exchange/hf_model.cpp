@@ -109,23 +109,14 @@ HfModel::HfModel(const std::string& folder, const HfWish& wish)
 
 void HfModel::open_file(const std::string& path, GivenByName& given) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(path, error);
+  static_cast<void>(fs::file_size(path, error));
   if (error) throw refuse(path, error.message(), "the folder is incomplete; copy it again");
-  if (bytes < static_cast<std::uintmax_t>(kSafetensorsLength))
-    throw refuse(path, "is too short for a safetensors file",
-                 "the folder is incomplete; copy it again");
   files_.emplace_back(path);
   const auto all = files_.back().bytes();
   try {
-    const auto* const text = reinterpret_cast<const char*>(all.data());
-    const auto header = static_cast<std::size_t>(
-        safetensors_header_bytes({text, static_cast<std::size_t>(kSafetensorsLength)}));
-    const std::size_t begin = kSafetensorsLength + header;
-    if (begin > all.size())
-      throw Error(ErrorKind::config, "its header is truncated", "copy it again");
-    for (SafetensorsEntry& entry : parse_safetensors(
-             {text + kSafetensorsLength, header}, static_cast<std::int64_t>(all.size() - begin))) {
-      const std::uint8_t* const data = all.data() + begin + entry.from;
+    const SafetensorsParts parts = split_safetensors(all);
+    for (SafetensorsEntry& entry : parse_safetensors(parts.header, std::ssize(all) - parts.data)) {
+      const std::uint8_t* const data = all.data() + parts.data + entry.from;
       std::string name = entry.name;
       given.insert_or_assign(std::move(name), Given{std::move(entry), data});
     }

@@ -27,19 +27,10 @@ struct AdapterEntry {
 std::map<std::string, AdapterEntry> entries_of(const MappedFile& file) {
   const auto all = file.bytes();
   try {
-    const auto* const text = reinterpret_cast<const char*>(all.data());
-    if (std::ssize(all) < kSafetensorsLength)
-      throw Error(ErrorKind::config, "is too short for a safetensors file", "copy it again");
-    const std::int64_t header =
-        safetensors_header_bytes({text, static_cast<std::size_t>(kSafetensorsLength)});
-    const std::int64_t begin = kSafetensorsLength + header;
-    if (begin > std::ssize(all))
-      throw Error(ErrorKind::config, "its header is truncated", "copy it again");
+    const SafetensorsParts parts = split_safetensors(all);
     std::map<std::string, AdapterEntry> entries;
-    for (SafetensorsEntry& entry :
-         parse_safetensors({text + kSafetensorsLength, static_cast<std::size_t>(header)},
-                           std::ssize(all) - begin)) {
-      const std::uint8_t* const data = all.data() + begin + entry.from;
+    for (SafetensorsEntry& entry : parse_safetensors(parts.header, std::ssize(all) - parts.data)) {
+      const std::uint8_t* const data = all.data() + parts.data + entry.from;
       std::string name = entry.name;
       entries.insert_or_assign(std::move(name), AdapterEntry{std::move(entry), data});
     }

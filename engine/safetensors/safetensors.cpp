@@ -41,9 +41,9 @@ std::optional<std::int64_t> count_of(const std::vector<std::int64_t>& shape) {
 }
 
 constexpr std::pair<std::string_view, std::int64_t> kTypeBytes[] = {
-    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2},
-    {"F16", 2},  {"BF16", 2}, {"I32", 4}, {"U32", 4},     {"F32", 4},     {"F64", 8}, {"I64", 8},
-    {"U64", 8}};
+    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+    {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+    {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
 
 SafetensorsTensor tensor_of(const std::string& name, const ordered_json& value,
                             std::int64_t bytes) {
@@ -86,6 +86,18 @@ std::int64_t safetensors_header_bytes(std::string_view first_eight) {
   if (length > static_cast<std::uint64_t>(kSafetensorsMostHeader))
     throw refuse("its first 8 bytes are not the length of a header");
   return static_cast<std::int64_t>(length);
+}
+
+SafetensorsParts split_safetensors(std::span<const std::uint8_t> file) {
+  constexpr auto kLength = static_cast<std::size_t>(kSafetensorsLength);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (text.size() < kLength)
+    throw Error(ErrorKind::config, "is too short for a safetensors file",
+                "it is incomplete; copy it again");
+  const std::int64_t header = safetensors_header_bytes(text.substr(0, kLength));
+  if (header > std::ssize(text) - kSafetensorsLength)
+    throw Error(ErrorKind::config, "it ends inside its header", "it is incomplete; copy it again");
+  return {text.substr(kLength, static_cast<std::size_t>(header)), kSafetensorsLength + header};
 }
 
 std::int64_t safetensors_type_bytes(std::string_view type) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,15 @@ inline constexpr std::int64_t kSafetensorsMostHeader = 100'000'000;
 
 /// Returns the header's length from the first 8 bytes of a file.
 std::int64_t safetensors_header_bytes(std::string_view first_eight);
+
+/// A file's header, and the byte at which its tensors begin.
+struct SafetensorsParts {
+  std::string_view header;
+  std::int64_t data = 0;
+};
+/// Splits the bytes of a file, which must stay. Errors: Error{config}: it ends inside its header,
+/// or does not begin with the length of one.
+SafetensorsParts split_safetensors(std::span<const std::uint8_t> file);
 
 /// Parses the JSON after the length. `bytes`: size of the data after the header. Tensors of types
 /// that no weight has here are left out. Errors: Error{config}: not JSON, not of this form, a
