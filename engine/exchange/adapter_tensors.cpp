@@ -74,4 +74,12 @@ std::string peft_config_json(const ModelConfig& model, const LoraConfig& lora,
   return json.dump(2) + "\n";
 }
 
+Program with_lora(Program program, const ModelConfig& model, const LoraConfig& lora,
+                  std::int64_t positions, double dropout) {
+  if (lora.rank == 0) return program;
+  return add_adapters(
+      std::move(program), linear_modules(model, positions),
+      {.rank = lora.rank, .scale = lora.scale(), .dropout = dropout, .targets = lora.targets});
+}
+
 }  // namespace ds

@@ -13,6 +13,11 @@ namespace ds {
 /// Returns every matrix of the model by its Hugging Face name, as add_adapters() takes them.
 std::vector<LinearModule> linear_modules(const ModelConfig& model, std::int64_t positions);
 
+/// Returns the program of a model with the adapters of [lora]; as it is where rank = 0. Errors: as
+/// add_adapters().
+Program with_lora(Program program, const ModelConfig& model, const LoraConfig& lora,
+                  std::int64_t positions, double dropout);
+
 /// Returns PEFT's name of one of our adapters' tensors:
 /// "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight". PEFT's tensor is the
 /// transpose.

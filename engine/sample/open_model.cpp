@@ -14,7 +14,6 @@
 #include "engine/exchange/companions.h"
 #include "engine/exchange/hf_model.h"
 #include "engine/exchange/model_facts.h"
-#include "engine/models/adapters.h"
 #include "engine/models/build_model.h"
 #include "engine/states/checkpoint_source.h"
 
@@ -134,11 +133,8 @@ SampledModel open_model(const std::string& path, std::int64_t length) {
 }
 
 Program build_sampled(const SampledModel& model, const ModelShape& shape) {
-  Program program = build_model(model.model, shape);
-  if (model.lora.rank == 0) return program;
-  return add_adapters(
-      std::move(program), linear_modules(model.model, model.table_positions),
-      {.rank = model.lora.rank, .scale = model.lora.scale(), .targets = model.lora.targets});
+  return with_lora(build_model(model.model, shape), model.model, model.lora, model.table_positions,
+                   /*dropout=*/0);
 }
 
 void require_weights(const SampledModel& model, const Program& program) {

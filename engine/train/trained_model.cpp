@@ -9,13 +9,10 @@
 namespace ds {
 
 Program trained_model(const TrainConfig& config, const ModelShape& shape, double dropout) {
-  Program model = build_model(config.model, shape);
-  const LoraConfig& lora = config.lora;
-  if (lora.rank == 0) return freeze(std::move(model), config.train.freeze);
-  model = add_adapters(
-      std::move(model), linear_modules(config.model, config.data.seq_len),
-      {.rank = lora.rank, .scale = lora.scale(), .dropout = dropout, .targets = lora.targets});
-  return freeze_all_but(std::move(model), adapter_patterns(lora.train));
+  Program model = with_lora(build_model(config.model, shape), config.model, config.lora,
+                            config.data.seq_len, dropout);
+  if (config.lora.rank == 0) return freeze(std::move(model), config.train.freeze);
+  return freeze_all_but(std::move(model), adapter_patterns(config.lora.train));
 }
 
 }  // namespace ds
