@@ -1,35 +1,27 @@
-// Reads the words of `sample`, makes the programs and their memory, generates, and prints.
+// Reads the words of `sample`; continues texts and prints them, or has masks filled.
 #include "runner/sample_command.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/base/token_numbers.h"
 #include "engine/base/tool_options.h"
-#include "engine/base/units.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/plugin/choose_backend.h"
-#include "engine/program/check_edges.h"
+#include "engine/sample/decode_programs.h"
 #include "engine/sample/generate.h"
 #include "engine/sample/open_model.h"
-#include "engine/states/weights.h"
-#include "engine/train/programs.h"
-#include "engine/train/rank_memory.h"
+#include "runner/fill_command.h"
+#include "runner/loaded_model.h"
 #include "runner/sample_prompts.h"
 
 namespace ds {
 namespace {
 
-constexpr std::int64_t kLength = 64, kMostTogether = 8;
-
-DType dtype_of(const std::string& word) {
-  if (word == "bf16") return DType::bf16;
-  return word == "fp16" ? DType::f16 : DType::f32;
-}
+constexpr std::int64_t kLength = 64;
 
 GenerateRequest request_of(const ToolWords& words) {
   GenerateRequest request{.length = words.number("--length", kLength),
@@ -57,50 +49,6 @@ Backend backend_of(const ToolWords& words) {
   return make_backend(device, 0);
 }
 
-/// The programs of a model in memory, with its weights.
-class Session {
- public:
-  Session(SampledModel& model, const DecodeShape& shape, Backend& backend)
-      : programs_(
-            build_decode([&](const ModelShape& of) { return build_sampled(model, of); }, shape)) {
-    require_weights(model, programs_.prefill);
-    for (Program* const program : {&programs_.prefill, &programs_.step}) {
-      if (!backend.device->is_host()) *program = for_accelerator(std::move(*program));
-      verify(*program);
-    }
-    const auto scratch = [&](const Program& program) {
-      return static_cast<std::int64_t>(backend.kernels->workspace_bytes(program.extents));
-    };
-    const PlacementPlan plan = place({&programs_.prefill, &programs_.step},
-                                     std::max(scratch(programs_.prefill), scratch(programs_.step)));
-    require_fit(plan, *backend.device, 0);
-    memory_.emplace(plan, RankGroups{}, backend, nullptr);
-    bind(prefill_, programs_.prefill, plan.offsets[0], backend);
-    bind(step_, programs_.step, plan.offsets[1], backend);
-    fill_states(programs_.prefill, ShardSpec{}, *prefill_, nullptr, *model.weights,
-                host_kernels_of(backend), memory_->stream());
-    decoder_.emplace(Decoder::Bound{programs_.prefill, *prefill_},
-                     Decoder::Bound{programs_.step, *step_});
-  }
-  Decoder& decoder() { return *decoder_; }
-
- private:
-  void bind(std::optional<Executor>& executor, const Program& program,
-            const std::vector<std::int64_t>& offsets, Backend& backend) {
-    const Edges edges = edges_of(program, offsets);
-    if (const std::optional<std::string> missing = missing_edge(program, offsets, edges))
-      throw Error(ErrorKind::bug, *missing);
-    Workplace place = memory_->workplace();
-    place.records = recording_pays(program);
-    executor.emplace(program, offsets, edges, backend, place);
-  }
-
-  DecodePrograms programs_;
-  std::optional<RankMemory> memory_;
-  std::optional<Executor> prefill_, step_;
-  std::optional<Decoder> decoder_;
-};
-
 /// Returns an array with one line for each prompt.
 std::string json_of(const GenerateRequest& request, const std::vector<Continuation>& made,
                     bool is_bytes) {
@@ -116,13 +64,15 @@ std::string json_of(const GenerateRequest& request, const std::vector<Continuati
   return all + "]\n";
 }
 
+/// Returns texts with their prompts if tokens are bytes, which an encoder's model writes alone.
 std::string lines_of(const GenerateRequest& request, const std::vector<Continuation>& made,
-                     bool is_bytes) {
+                     const SampledModel& model) {
+  const bool is_bytes = model.is_bytes;
   std::string lines;
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (is_bytes && made.size() > 1) lines += fmt::format("{}=== {}\n", i > 0 ? "\n" : "", i + 1);
-    lines += is_bytes ? decode_bytes(request.prompts[i]) + decode_bytes(made[i].tokens)
-                      : text_of_tokens(made[i].tokens);
+    if (is_bytes && !model.has_encoder()) lines += decode_bytes(request.prompts[i]);
+    lines += is_bytes ? decode_bytes(made[i].tokens) : text_of_tokens(made[i].tokens);
     lines += '\n';
   }
   return lines;
@@ -136,6 +86,53 @@ void tell_times(const GenerateTimes& times) {
   fmt::print(stderr, "\n");
 }
 
+std::vector<std::int32_t> ends_of(const ToolWords& words, const SampledModel& model) {
+  if (words.has("--end")) return given_tokens("--end", words.value("--end"));
+  return words.has("--ignore-end") ? std::vector<std::int32_t>() : model.ends;
+}
+
+/// Returns the shape of the programs; the cache holds the texts, and prompts where no encoder reads
+/// them.
+DecodeShape decode_shape(const GenerateRequest& request, const SampledModel& model,
+                         const ToolWords& words) {
+  std::int64_t longest = 0;
+  for (const auto& prompt : request.prompts) longest = std::max(longest, std::ssize(prompt));
+  const bool apart = model.has_encoder();
+  const std::int64_t room = apart ? request.length : longest + request.length;
+  return {.sequences = together_of(words, request.prompts.size()),
+          .room = room,
+          .positions = model.table_positions,
+          .piece = piece_of(longest, room),
+          .valid_vocab = model.tokens,
+          .act = sampled_type(words),
+          .encoder_len = apart ? longest : 0};
+}
+
+void run_generate(const ToolWords& words, const SampledModel& model,
+                  const std::vector<Prompt>& prompts, GenerateRequest request, Backend& backend) {
+  for (const char* option : {"--mask", "--candidates"}) {
+    if (words.has(option))
+      throw Error(ErrorKind::usage, fmt::format("{} has no effect: a {} continues texts", option,
+                                                model.model.arch));
+  }
+  request.prompts = tokens_of(prompts, {.tokens = model.tokens,
+                                        .positions = model.positions,
+                                        .length = request.length,
+                                        .is_bytes = model.is_bytes});
+  request.valid_vocab = model.tokens;
+  request.ends = ends_of(words, model);
+  DecodePrograms programs =
+      build_decode([&](const ModelShape& of) { return build_sampled(model, of); },
+                   decode_shape(request, model, words));
+  LoadedModel loaded(model, {std::move(programs.prefill), std::move(programs.step)}, backend);
+  Decoder decoder(loaded.program(0), loaded.program(1), model.start);
+  GenerateTimes times;
+  const std::vector<Continuation> made = generate(decoder, request, &times);
+  fmt::print("{}", words.has("--json") ? json_of(request, made, model.is_bytes)
+                                       : lines_of(request, made, model));
+  tell_times(times);
+}
+
 }  // namespace
 
 int run_sample(const std::vector<std::string>& words) {
@@ -143,41 +140,18 @@ int run_sample(const std::vector<std::string>& words) {
   if (read.others.size() != 1)
     throw Error(ErrorKind::usage, "sample needs a checkpoint or a Hugging Face folder",
                 "dslaunch sample CHECKPOINT|FOLDER --tokens 1,2,3");
-  GenerateRequest request = request_of(read);
+  const GenerateRequest request = request_of(read);
   const std::vector<Prompt> prompts = prompts_of(read);
-  SampledModel model = open_model(read.others[0], longest_of(prompts) + request.length);
-  request.prompts = tokens_of(prompts, {.tokens = model.tokens,
-                                        .positions = model.positions,
-                                        .length = request.length,
-                                        .is_bytes = model.is_bytes});
-  request.valid_vocab = model.tokens;
-  if (read.has("--end")) {
-    request.ends = given_tokens("--end", read.value("--end"));
-  } else if (!read.has("--ignore-end")) {
-    request.ends = model.ends;
-  }
+  const SampledModel model = open_model(read.others[0], longest_of(prompts) + request.length);
   if (request.choice.top_k > model.tokens)
     throw Error(ErrorKind::usage, fmt::format("--top-k {} is more than the model's {} tokens",
                                               request.choice.top_k, model.tokens));
-  std::int64_t longest = 0;
-  for (const auto& prompt : request.prompts) longest = std::max(longest, std::ssize(prompt));
-  const std::int64_t together = std::min(read.number("--batch", kMostTogether),
-                                         static_cast<std::int64_t>(request.prompts.size()));
-  const std::int64_t room = longest + request.length;
   Backend backend = backend_of(read);
-  Session session(model,
-                  {.sequences = together,
-                   .room = room,
-                   .positions = model.table_positions,
-                   .piece = piece_of(longest, room),
-                   .valid_vocab = model.tokens,
-                   .act = dtype_of(read.value("--dtype"))},
-                  backend);
-  GenerateTimes times;
-  const std::vector<Continuation> made = generate(session.decoder(), request, &times);
-  fmt::print("{}", read.has("--json") ? json_of(request, made, model.is_bytes)
-                                      : lines_of(request, made, model.is_bytes));
-  tell_times(times);
+  if (model.fills_masks()) {
+    run_fill(read, model, prompts, request.choice, backend);
+  } else {
+    run_generate(read, model, prompts, request, backend);
+  }
   return 0;
 }
 

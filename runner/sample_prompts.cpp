@@ -57,6 +57,16 @@ std::vector<Prompt> prompts_of(const ToolWords& words) {
   return prompts;
 }
 
+std::int64_t together_of(const ToolWords& words, std::size_t prompts) {
+  constexpr std::int64_t kMost = 8;
+  return std::min(words.number("--batch", kMost), static_cast<std::int64_t>(prompts));
+}
+
+DType sampled_type(const ToolWords& words) {
+  const std::string& name = words.value("--dtype");
+  return name == "bf16" ? DType::bf16 : name == "fp16" ? DType::f16 : DType::f32;
+}
+
 std::int64_t longest_of(const std::vector<Prompt>& prompts) {
   std::int64_t longest = 0;
   for (const Prompt& prompt : prompts)
@@ -78,6 +88,10 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prom
                   fmt::format("use numbers from 0 to {}", limits.tokens - 1));
     const std::int64_t size = std::ssize(all.back());
     if (size + limits.length <= limits.positions) continue;
+    if (limits.length == 0)
+      throw Error(ErrorKind::usage, fmt::format("{}: {} tokens are more than the model's {} positions",
+                                                prompt.place, size, limits.positions),
+                  "shorten the prompt");
     throw Error(ErrorKind::usage,
                 fmt::format("{}: {} tokens and --length {} are more than the model's {} positions",
                             prompt.place, size, limits.length, limits.positions),

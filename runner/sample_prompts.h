@@ -1,4 +1,5 @@
-// Prompts of `sample`: read from the words, and checked against the model. Pure but for the file.
+// Prompts of `sample`, and how they run: read from the words, and checked against the model. Pure
+// but for the file.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/tool_options.h"
+#include "engine/tensor/tensor.h"
 
 namespace ds {
 
@@ -21,6 +23,10 @@ struct Prompt {
 /// Returns the prompts of --tokens, --prompt and --prompts, in this order. Errors: Error{usage}:
 /// none is given; Error{config}: the file cannot be read, or has an empty line.
 std::vector<Prompt> prompts_of(const ToolWords& words);
+
+/// Returns how many of the prompts run together, and the type of weights and activations.
+std::int64_t together_of(const ToolWords& words, std::size_t prompts);
+DType sampled_type(const ToolWords& words);
 
 /// Returns the most tokens that a prompt can have.
 std::int64_t longest_of(const std::vector<Prompt>& prompts);

@@ -1,6 +1,7 @@
 // resolve_t5(): T5's defaults, and the keys that belong to it alone.
 #include <algorithm>
 
+#include "engine/base/token_numbers.h"
 #include "engine/config/keys.h"
 #include "engine/config/resolve_sections.h"
 #include "engine/config/t5_sizes.h"
@@ -79,10 +80,12 @@ void require_t5_data(TrainConfig& config, const GivenKeys& given) {
   if (data.encoder_len == 0)
     throw given.error({}, "missing key data.encoder_len",
                       "write encoder_len = 512 under [data]: the length of encoder_tokens");
-  if (config.sample.tokens > 0)
-    throw given.error({"sample.tokens"},
-                      "arch = \"t5\" does not continue a text: its decoder needs an encoder's",
-                      "set sample.tokens = 0");
+  const auto prompt = token_numbers(config.sample.prompt);
+  if (config.sample.tokens > 0 && prompt && std::ssize(*prompt) > data.encoder_len)
+    throw given.error({"sample.prompt", "data.encoder_len"},
+                      fmt::format("sample.prompt has {} tokens, the encoder reads {}",
+                                  prompt->size(), data.encoder_len),
+                      "shorten it");
   data.fields.encoder_len = data.encoder_len;  // also where the files are not opened
 }
 

@@ -20,7 +20,8 @@ constexpr const char* kFiles[] = {
     "tokenizer.model",        "spiece.model",        "sentencepiece.bpe.model",
     "vocab.json",             "merges.txt",          "vocab.txt",
     "added_tokens.json",      "chat_template.jinja", "special_tokens_map.json"};
-constexpr const char* kTokens[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
+constexpr const char* kTokens[] = {"bos_token_id", "eos_token_id", "pad_token_id",
+                                   "decoder_start_token_id"};
 
 std::string text_of(const std::string& path) {
   constexpr std::uintmax_t kMost = 256 << 20;

@@ -11,7 +11,8 @@ namespace ds {
 struct Companions {
   /// Name and text: the tokenizer's files and generation_config.json.
   std::vector<std::pair<std::string, std::string>> files{};
-  /// Keys of config.json with their values as JSON: bos_token_id, eos_token_id, pad_token_id.
+  /// Keys of config.json with their values as JSON: bos_token_id, eos_token_id, pad_token_id,
+  /// decoder_start_token_id.
   std::vector<std::pair<std::string, std::string>> tokens{};
   std::int64_t vocab = 0;  // vocab_size of its config.json; 0: not there
 };

@@ -21,7 +21,7 @@ class Bert : public ModelBuilder {
         activation_(activation_of(config.activation)) {}
 
   Program build() {
-    add_inputs({.positions = config_.first_position + positions_,
+    add_inputs({.positions = config_.first_position + table_positions(),
                 .first_position = config_.first_position,
                 .always_positions = config_.first_position != 0,
                 .token_types = config_.type_vocab});
@@ -47,7 +47,8 @@ class Bert : public ModelBuilder {
   ValueId embed() {
     open_group("embed");
     words_ = table("word_embeddings", config_.vocab);
-    const ValueId positions = table("position_embeddings", config_.first_position + positions_);
+    const ValueId positions =
+        table("position_embeddings", config_.first_position + table_positions());
     const ValueId types = table("token_type_embeddings", config_.type_vocab);
     const Norm norm = layer_norm("embeddings.LayerNorm");
     const ValueId out = activation("embed.out", {rows_, width_});

@@ -28,7 +28,7 @@ ModelBuilder::ModelBuilder(const ModelConfig& config, const ModelShape& shape)
 }
 
 void ModelBuilder::add_inputs(const Reads& reads) {
-  if (decodes()) return add_decode_inputs();
+  if (decodes()) return add_decode_inputs(reads);
   MicroBatch batch;
   const auto add_input = [&](const char* name, std::int64_t elements, std::int64_t limit,
                              DType dtype = DType::i32) {
@@ -74,16 +74,22 @@ ValueId ModelBuilder::key_ranges(const std::string& path, ValueId documents,
   return ranges;
 }
 
-void ModelBuilder::add_decode_inputs() {
+void ModelBuilder::add_decode_inputs(const Reads& reads) {
   MicroBatch batch;
   const auto add_input = [&](const char* name, Shape shape) {
     batch.inputs.push_back({.name = name, .value = add(name, ValueKind::input, DType::i32, shape)});
   };
   add_input(input::kTokens, {rows_});
-  add_input(input::kPositions, {rows_});
+  add_input(reads.no_positions ? input::kFirst : input::kPositions,
+            {reads.no_positions ? 1 : rows_});
   add_input(input::kSlots, {rows_});
   add_input(input::kRanges, {batch_, positions_, 2});
   if (shape_.logits < rows_) add_input(input::kLast, {shape_.logits});
+  if (reads.encoder) {
+    add_input(input::kEncoderTokens, {batch_ * shape_.fields.encoder_len});
+    add_input(input::kEncoderDocuments, {batch_ * shape_.fields.encoder_len});
+    add_input(input::kCrossRanges, {batch_, positions_, 2});
+  }
   program_.micro_batches.push_back(std::move(batch));
 }
 
@@ -239,7 +245,7 @@ ValueId ModelBuilder::cached(const std::string& path, ValueId qkv, Sight& sight)
 }
 
 ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, Sight sight) {
-  if (decodes() && sight.kv == kNoValue) qkv = cached(path, qkv, sight);
+  if (decodes() && sight.cached && sight.kv == kNoValue) qkv = cached(path, qkv, sight);
   const std::int64_t positions = program_.value(qkv).shape[3];
   const ValueId out = activation(path + ".out", {batch_ * positions, config_.heads * head_size()});
   const ValueId lse = statistic(path + ".lse", {batch_, config_.heads, positions});
@@ -257,7 +263,7 @@ ValueId ModelBuilder::attention(const std::string& path, ValueId qkv, Sight sigh
 std::int64_t ModelBuilder::chunk_rows() const { return shape_.head.rows_of(rows_, config_.vocab); }
 
 // As many rows as there are need no list.
-void ModelBuilder::logits(ValueId weight) {
+void ModelBuilder::logits(ValueId weight, ValueId bias, float scale) {
   ValueId rows = program_.final_activation;
   const ValueId last = program_.input(input::kLast);
   if (last != kNoValue) {
@@ -265,14 +271,13 @@ void ModelBuilder::logits(ValueId weight) {
     emit(ops::Embed{}, "head.rows", {last, program_.final_activation, kNoValue}, {rows});
   }
   program_.logits = statistic("logits", {shape_.logits, config_.vocab});
-  emit(ops::Logits{}, "head", {rows, weight}, {program_.logits});
+  std::vector<ValueId> in{rows, weight};
+  add_if_given(in, bias);
+  emit(ops::Logits{.scale = scale}, "head", std::move(in), {program_.logits});
 }
 
 void ModelBuilder::head(ValueId weight, ValueId bias, ops::HeadLoss attrs) {
-  if (shape_.logits > 0) {
-    DS_ASSERT(bias == kNoValue && attrs.scale == 1, "models that decode have plain logits");
-    return logits(weight);
-  }
+  if (shape_.logits > 0) return logits(weight, bias, attrs.scale);
   const MicroBatch& batch = program_.micro_batches[0];
   std::vector<ValueId> in{program_.final_activation, weight, program_.input(input::kTargets)};
   if (bias != kNoValue) in.push_back(bias);

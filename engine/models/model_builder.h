@@ -87,9 +87,11 @@ class ModelBuilder {
     bool causal = true;
     std::int64_t window = 0;
     float scale = 0;
+    bool cached = true;
   };
-  /// `qkv` holds the queries alone where `sight.kv` is given. In a program that decodes, its keys
-  /// and values go into the cache, and the queries see what the input "ranges" says.
+  /// `qkv` holds the queries alone where `sight.kv` is given. In a program that decodes, keys and
+  /// values of `qkv` go into the cache if `sight.cached` is set, and the queries see what the input
+  /// "ranges" says.
   ValueId attention(const std::string& path, ValueId qkv, Sight sight);
   /// Attention within the documents of a row, if it has any.
   ValueId attention(const std::string& path, ValueId qkv) {
@@ -128,10 +130,10 @@ class ModelBuilder {
   ValueId ranges_ = kNoValue;  // of keys that each query sees among the documents of its row
 
  private:
-  void add_decode_inputs();
+  void add_decode_inputs(const Reads& reads);
   ValueId ranges_of(std::int64_t window);
   ValueId cached(const std::string& path, ValueId qkv, Sight& sight);
-  void logits(ValueId weight);
+  void logits(ValueId weight, ValueId bias, float scale);
   [[nodiscard]] std::int64_t chunk_rows() const;
   [[nodiscard]] DropoutAttrs draw(const std::string& path) const;
   int blocks_ = 0, block_ = -1;

@@ -36,7 +36,7 @@ struct ModelShape {
   // Not 0: the program has no loss, but logits of this many rows, which the input "last" names.
   std::int64_t logits = 0;
   // Not 0: the program decodes, and `logits` is B. Attention sees the positions of a cache, of
-  // which each sequence has this many.
+  // which each sequence has this many; a model with an encoder also keeps the encoder's keys.
   std::int64_t cache = 0;
   std::int64_t positions = 0;  // rows of a table of learned positions; 0: seq_len
   DataFields fields{};         // of the data; the program reads those that its model has a use for

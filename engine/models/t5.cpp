@@ -27,7 +27,8 @@ class T5 : public ModelBuilder {
     const ValueId documents = program_.input(input::kDocuments);
     const ValueId encoder_documents = program_.input(input::kEncoderDocuments);
     const ValueId encoder_ranges = key_ranges("encoder.ranges", encoder_documents);
-    cross_ranges_ = key_ranges("cross.ranges", documents, encoder_documents);
+    cross_ranges_ = decodes() ? program_.input(input::kCrossRanges)
+                              : key_ranges("cross.ranges", documents, encoder_documents);
 
     open_group("embed");
     shared_ = parameter("shared.weight", {config_.vocab, width_}, normal(1));
@@ -38,12 +39,13 @@ class T5 : public ModelBuilder {
                       .sight = {.ranges = encoder_ranges,
                                 .bias = bias("encoder", encoder_table, encoder_len_),
                                 .causal = false,
-                                .scale = 1}});
+                                .scale = 1,
+                                .cached = false}});
     program_.final_activation = stack({.name = "decoder",
                                        .tokens = program_.input(input::kTokens),
                                        .layers = config_.blocks_of_decoder(),
                                        .sight = {.ranges = ranges_,
-                                                 .bias = bias("decoder", decoder_table, positions_),
+                                                 .bias = decoder_bias(decoder_table),
                                                  .causal = true,
                                                  .scale = 1}});
     finish();
@@ -83,6 +85,18 @@ class T5 : public ModelBuilder {
     emit(ops::RelativeBias{.max_distance = config_.relative_distance,
                            .bidirectional = stack == "encoder"},
          stack + ".bias", {table, kNoValue}, {out});
+    return out;
+  }
+
+  /// The same for the decoder. Its queries see the cache where the program decodes.
+  ValueId decoder_bias(ValueId table) {
+    if (!decodes()) return bias("decoder", table, positions_);
+    const ValueId out =
+        statistic("decoder.bias.out", {config_.heads, positions_ + shape_.cache - 1});
+    emit(ops::RelativeBias{.queries = positions_,
+                           .max_distance = config_.relative_distance,
+                           .bidirectional = false},
+         "decoder.bias", {table, program_.input(input::kFirst)}, {out});
     return out;
   }
 
@@ -185,6 +199,7 @@ class T5 : public ModelBuilder {
     const ValueId x = rmsnorm(path + ".ln2", branch.norm, residual);
     const ValueId q = linear_heads(cross + ".q", branch.first, x, config_.heads, 0);
     const ValueId kv = linear_heads(cross + ".kv", branch.second, encoded_, 0, config_.heads);
+    program_.values[static_cast<std::size_t>(kv)].kept = decodes();
     const ValueId seen =
         attention(cross, q, {.kv = kv, .ranges = cross_ranges_, .causal = false, .scale = 1});
     residual.delta = dropout(cross + ".dropout", linear(cross + ".proj", branch.last, seen));
@@ -213,7 +228,8 @@ class T5 : public ModelBuilder {
     }
     head(weight, kNoValue, {.scale = scale});
     program_.extents = extents();
-    program_.extents.seq_len = program_.extents.key_len = std::max(positions_, encoder_len_);
+    program_.extents.seq_len = std::max(positions_, encoder_len_);
+    program_.extents.key_len = std::max(program_.extents.seq_len, shape_.cache);
     program_.extents.gated = gated_;
     program_.extents.head_scaled = config_.scaled;
   }

@@ -2,59 +2,36 @@
 
 #include <algorithm>
 
-#include "engine/models/build_model.h"
-
 namespace ds {
 namespace {
 
-constexpr std::int64_t kMostPiece = 256, kPieceMultiple = 16;
-
-std::int32_t* numbers(const Executor& executor, const Program& program, const char* name) {
-  const ValueId id = program.input(name);
-  DS_ASSERT(id != kNoValue && executor.host_reaches(id), "a decode program has this input");
-  return static_cast<std::int32_t*>(executor.tensor(id).data);
+/// Returns the positions of the cache, which ops change in place.
+std::int64_t cache_positions(const Program& program) {
+  for (const Op& op : program.ops)
+    if (is<ops::CacheKeys>(op)) return program.value(op.out[1]).shape[3];
+  DS_ASSERT(false, "a program that decodes has a cache");
+  return 0;
 }
 
 }  // namespace
 
-std::int64_t piece_of(std::int64_t longest_prompt, std::int64_t room) {
-  const std::int64_t whole =
-      (longest_prompt + kPieceMultiple - 1) / kPieceMultiple * kPieceMultiple;
-  return std::min({whole, kMostPiece, room});
-}
-
-DecodePrograms build_decode(const BuildModel& build, const DecodeShape& shape) {
-  ModelShape piece{.micro = shape.sequences,
-                   .seq_len = shape.piece,
-                   .valid_vocab = shape.valid_vocab,
-                   .act = shape.act,
-                   .logits = shape.sequences,
-                   .cache = shape.room,
-                   .positions = shape.positions};
-  ModelShape token = piece;
-  token.seq_len = 1;
-  return {.prefill = build(piece), .step = build(token)};
-}
-
-DecodePrograms build_decode(const ModelConfig& config, const DecodeShape& shape) {
-  return build_decode([&](const ModelShape& of) { return build_model(config, of); }, shape);
-}
-
-Decoder::Side::Side(Bound bound)
+Decoder::Side::Side(BoundProgram bound)
     : executor(&bound.executor),
-      tokens(numbers(bound.executor, bound.program, input::kTokens)),
-      positions(numbers(bound.executor, bound.program, input::kPositions)),
-      slots(numbers(bound.executor, bound.program, input::kSlots)),
-      ranges(numbers(bound.executor, bound.program, input::kRanges)) {
+      tokens(bound.numbers(input::kTokens)),
+      positions(bound.numbers(input::kPositions)),
+      slots(bound.numbers(input::kSlots)),
+      ranges(bound.numbers(input::kRanges)),
+      last(bound.numbers(input::kLast)),
+      first(bound.numbers(input::kFirst)),
+      window_ranges(bound.numbers(input::kWindowRanges)),
+      cross_ranges(bound.numbers(input::kCrossRanges)) {
+  DS_ASSERT(tokens != nullptr && slots != nullptr && ranges != nullptr,
+            "a program that decodes has these inputs");
   const Tensor out = bound.executor.tensor(bound.program.logits);
   const Shape& rows = bound.program.value(bound.program.input(input::kRanges)).shape;
   piece = rows[1];
-  for (const BatchInput& in : bound.executor.inputs(0)) {
-    if (in.name != input::kWindowRanges) continue;
-    window_ranges = static_cast<std::int32_t*>(in.memory.data);
-    window = in.limit;
-  }
-  if (piece > 1) last = numbers(bound.executor, bound.program, input::kLast);
+  for (const BatchInput& in : bound.executor.inputs(0))
+    if (in.name == input::kWindowRanges) window = in.limit;
   logits = static_cast<const float*>(out.data);
   vocab = out.shape[1];
 }
@@ -62,7 +39,9 @@ Decoder::Side::Side(Bound bound)
 // A token sees itself and what is before it.
 void Decoder::Side::place(std::int64_t row, std::int32_t token, std::int64_t position) const {
   tokens[row] = token;
-  positions[row] = slots[row] = static_cast<std::int32_t>(position);
+  slots[row] = static_cast<std::int32_t>(position);
+  if (positions != nullptr) positions[row] = slots[row];
+  if (first != nullptr) *first = slots[row];
   ranges[2 * row] = 0;
   ranges[2 * row + 1] = static_cast<std::int32_t>(position) + 1;
   if (window_ranges == nullptr) return;
@@ -72,24 +51,35 @@ void Decoder::Side::place(std::int64_t row, std::int32_t token, std::int64_t pos
 }
 
 void Decoder::Side::skip(std::int64_t row) const {
-  tokens[row] = positions[row] = 0;
+  tokens[row] = 0;
+  if (positions != nullptr) positions[row] = 0;
   slots[row] = -1;
   ranges[2 * row] = ranges[2 * row + 1] = 0;
   if (window_ranges != nullptr) window_ranges[2 * row] = window_ranges[2 * row + 1] = 0;
 }
 
-Decoder::Decoder(Bound prefill, Bound step) : prefill_(prefill), step_(step) {
+Decoder::Decoder(BoundProgram prefill, BoundProgram step, std::int32_t start)
+    : prefill_(prefill),
+      step_(step),
+      encoder_tokens_(prefill.numbers(input::kEncoderTokens)),
+      encoder_documents_(prefill.numbers(input::kEncoderDocuments)),
+      start_(start) {
   const Program& program = step.program;
-  const Shape& rows = program.value(program.input(input::kRanges)).shape;
-  lengths_.assign(static_cast<std::size_t>(rows[0]), 0);
-  room_ = program.extents.key_len;
+  const std::int64_t sequences = program.value(program.input(input::kRanges)).shape[0];
+  lengths_.assign(static_cast<std::size_t>(sequences), 0);
+  encoder_lengths_.assign(lengths_.size(), 0);
+  room_ = cache_positions(program);
+  if (encoder_tokens_ != nullptr) {
+    const Program& whole = prefill.program;
+    encoder_len_ = whole.value(whole.input(input::kEncoderTokens)).shape[0] / sequences;
+  }
   DS_ASSERT(step_.piece == 1);
   clear_cache(step);
 }
 
 // Attention multiplies what nobody sees by 0, so it must be numbers. Other programs leave anything
 // in this memory.
-void Decoder::clear_cache(Bound bound) {
+void Decoder::clear_cache(BoundProgram bound) {
   constexpr std::size_t kAtOnce = 1 << 20;
   const std::vector<std::byte> zeros(kAtOnce);
   for (std::size_t i = 0; i < bound.program.values.size(); ++i) {
@@ -102,17 +92,54 @@ void Decoder::clear_cache(Bound bound) {
   }
 }
 
+// Inputs lie in memory that every program overwrites, so they are written before each run.
 void Decoder::run(const Side& side) {
-  for (std::size_t b = 0; side.last != nullptr && b < lengths_.size(); ++b)
-    side.last[b] = static_cast<std::int32_t>((static_cast<std::int64_t>(b) + 1) * side.piece - 1);
+  for (std::size_t b = 0; b < lengths_.size(); ++b) {
+    if (side.last != nullptr)
+      side.last[b] = static_cast<std::int32_t>((static_cast<std::int64_t>(b) + 1) * side.piece - 1);
+    if (side.cross_ranges == nullptr) continue;
+    side.cross_ranges[2 * b] = 0;
+    side.cross_ranges[2 * b + 1] = encoder_lengths_[b];
+  }
   side.executor->run(context_);
   last_ = &side;
 }
 
-// The last token of every sequence is the last row of the last piece, whose logits the program
-// returns. So padding comes first.
 void Decoder::read(std::span<const Tokens> sequences) {
   DS_ASSERT(sequences.size() == lengths_.size());
+  if (has_encoder()) {
+    encode(sequences);
+  } else {
+    read_pieces(sequences);
+  }
+}
+
+// Prompts are padded at their ends; nothing sees the padding.
+void Decoder::encode(std::span<const Tokens> sequences) {
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const Tokens& prompt = sequences[b];
+    const auto row = static_cast<std::int64_t>(b);
+    DS_ASSERT(std::ssize(prompt) <= encoder_len_);
+    for (std::int64_t t = 0; t < encoder_len_; ++t) {
+      const bool is_padding = t >= std::ssize(prompt);
+      const std::int64_t at = row * encoder_len_ + t;
+      encoder_tokens_[at] = is_padding ? 0 : prompt[static_cast<std::size_t>(t)];
+      encoder_documents_[at] = is_padding ? -1 : 0;
+    }
+    encoder_lengths_[b] = static_cast<std::int32_t>(prompt.size());
+    lengths_[b] = prompt.empty() ? 0 : 1;
+    if (prompt.empty()) {
+      prefill_.skip(row);
+    } else {
+      prefill_.place(row, start_, 0);
+    }
+  }
+  run(prefill_);
+}
+
+// The last token of every sequence is the last row of the last piece, whose logits the program
+// returns. So padding comes first.
+void Decoder::read_pieces(std::span<const Tokens> sequences) {
   std::int64_t longest = 0;
   for (const Tokens& tokens : sequences) longest = std::max(longest, std::ssize(tokens));
   DS_ASSERT(longest > 0 && longest <= room_);

@@ -3,56 +3,25 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
-#include "engine/config/train_config.h"
-#include "engine/execute/executor.h"
-#include "engine/models/model_shape.h"
-#include "engine/program/program.h"
+#include "engine/sample/bound_program.h"
 
 namespace ds {
 
-/// The forward pass over a piece of the prompts, and over one token of each sequence. They share
-/// weights and the cache of keys and values by name.
-struct DecodePrograms {
-  Program prefill, step;
-};
-
-/// What decode programs are built for.
-struct DecodeShape {
-  std::int64_t sequences = 1;  // continued together
-  std::int64_t room = 0;       // positions of the cache, S
-  std::int64_t positions = 0;  // of the model: rows of a table of learned positions
-  std::int64_t piece = 0;      // tokens of a prompt that run together, at most `room`
-  std::int64_t valid_vocab = 0;
-  DType act = DType::f32;
-};
-
-/// Returns the programs of a model that `build` makes for a shape. Pure.
-using BuildModel = std::function<Program(const ModelShape&)>;
-DecodePrograms build_decode(const BuildModel& build, const DecodeShape& shape);
-/// The same for a model without adapters.
-DecodePrograms build_decode(const ModelConfig& config, const DecodeShape& shape);
-
-/// Returns how many tokens of a prompt run together: all of them, up to 256.
-std::int64_t piece_of(std::int64_t longest_prompt, std::int64_t room);
-
 class Decoder {
  public:
-  /// A program and its executor, which outlive the decoder.
-  struct Bound {
-    const Program& program;
-    Executor& executor;
-  };
-  Decoder(Bound prefill, Bound step);
+  /// Programs and executors outlive the decoder.
+  /// `start`: the token that begins every text of a model with an encoder.
+  Decoder(BoundProgram prefill, BoundProgram step, std::int32_t start = 0);
 
   /// Tokens of one sequence; empty: the sequence is not in use.
   using Tokens = std::span<const std::int32_t>;
 
-  /// Forgets all sequences and reads new ones, of at most room() tokens. Then logits() are those of
-  /// their last tokens. Errors: as Executor::run().
+  /// Forgets all sequences and reads new ones, of at most longest_prompt() tokens. Then logits()
+  /// are those of their last tokens; with an encoder, which reads them, of the token that starts
+  /// the text. Errors: as Executor::run().
   void read(std::span<const Tokens> sequences);
   /// Adds one token to each sequence in use. A negative token ends its sequence. Errors: as
   /// Executor::run().
@@ -61,26 +30,39 @@ class Decoder {
   /// Returns the logits of a sequence in use, until the next call.
   [[nodiscard]] std::span<const float> logits(std::size_t sequence) const;
   [[nodiscard]] std::size_t sequences() const { return lengths_.size(); }
+  /// Returns the most tokens of a text that the model sees.
   [[nodiscard]] std::int64_t room() const { return room_; }
+  /// Returns whether an encoder reads the prompts, so that they are not part of the text.
+  [[nodiscard]] bool has_encoder() const { return encoder_len_ > 0; }
+  [[nodiscard]] std::int64_t longest_prompt() const {
+    return has_encoder() ? encoder_len_ : room_;
+  }
 
  private:
   /// The inputs of a program, which host code fills in.
   struct Side {
-    explicit Side(Bound bound);
+    explicit Side(BoundProgram bound);
     void place(std::int64_t row, std::int32_t token, std::int64_t position) const;
     void skip(std::int64_t row) const;
     Executor* executor;
-    std::int32_t *tokens, *positions, *slots, *ranges, *last = nullptr, *window_ranges = nullptr;
+    // Those that a program does not read are null.
+    std::int32_t *tokens, *positions, *slots, *ranges, *last, *first, *window_ranges, *cross_ranges;
     std::int64_t piece, window = 0;
     const float* logits;
     std::int64_t vocab;
   };
-  static void clear_cache(Bound bound);
+  static void clear_cache(BoundProgram bound);
   void run(const Side& side);
+  void read_pieces(std::span<const Tokens> sequences);
+  void encode(std::span<const Tokens> sequences);
 
   Side prefill_, step_;
+  std::int32_t *encoder_tokens_, *encoder_documents_;  // of the prefill; null without an encoder
+  std::int64_t encoder_len_ = 0;
+  std::int32_t start_;
   const Side* last_ = nullptr;         // the one that ran last
-  std::vector<std::int64_t> lengths_;  // of the sequences; 0: not in use
+  std::vector<std::int64_t> lengths_;          // of the texts; 0: not in use
+  std::vector<std::int32_t> encoder_lengths_;  // of the prompts that the encoder has read
   std::int64_t room_;
   StepContext context_;
 };

@@ -28,9 +28,10 @@ class Batch {
       const std::vector<std::int32_t>& prompt = request.prompts[first + i];
       DS_ASSERT(!prompt.empty());
       const std::size_t most = prompt.size() + static_cast<std::size_t>(request.length);
-      DS_ASSERT(request.slides || std::cmp_less_equal(most - 1, decoder.room()));
       texts_[i].tokens.reserve(most);
       texts_[i].tokens = prompt;
+      texts_[i].prompt = prompt.size();
+      DS_ASSERT(request.slides || seen(texts_[i]) + request.length - 1 <= decoder.room());
     }
   }
 
@@ -50,21 +51,26 @@ class Batch {
     times.tokens += seconds_since(begun);
     for (std::size_t i = 0; i < out_.size(); ++i) {
       const auto& tokens = texts_[i].tokens;
-      const auto prompt = static_cast<std::ptrdiff_t>(request_.prompts[first_ + i].size());
-      out_[i].tokens.assign(tokens.begin() + prompt, tokens.end());
+      out_[i].tokens.assign(tokens.begin() + static_cast<std::ptrdiff_t>(texts_[i].prompt),
+                            tokens.end());
     }
   }
 
  private:
   struct Text {
     std::vector<std::int32_t> tokens{};  // prompt and continuation
+    std::size_t prompt = 0;              // its tokens
     std::size_t begin = 0;               // the first token that the model still sees
     bool is_over = false;
   };
 
-  [[nodiscard]] bool is_full(const Text& text) const {
-    return std::ssize(text.tokens) - static_cast<std::int64_t>(text.begin) > decoder_.room();
+  /// Returns how many tokens the cache has to hold: of an encoder's model not those of the prompt,
+  /// but the one that starts the text.
+  [[nodiscard]] std::int64_t seen(const Text& text) const {
+    const std::size_t all = text.tokens.size() - text.begin;
+    return static_cast<std::int64_t>(decoder_.has_encoder() ? all - text.prompt + 1 : all);
   }
+  [[nodiscard]] bool is_full(const Text& text) const { return seen(text) > decoder_.room(); }
 
   void read() {
     DS_ASSERT(!request_.slides || texts_.size() == 1);

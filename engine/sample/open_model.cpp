@@ -7,14 +7,14 @@
 
 #include "engine/base/error.h"
 #include "engine/checkpoint/tools/choose.h"
+#include "engine/config/bert_family.h"
 #include "engine/config/from_folder.h"
-#include "engine/config/llama_family.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/exchange/adapter_tensors.h"
-#include "engine/exchange/companions.h"
 #include "engine/exchange/hf_model.h"
 #include "engine/exchange/model_facts.h"
 #include "engine/models/build_model.h"
+#include "engine/sample/folder_tokens.h"
 #include "engine/states/checkpoint_source.h"
 
 namespace ds {
@@ -40,59 +40,40 @@ bool has(const std::string& folder, const char* name) {
   return std::filesystem::exists(std::filesystem::path(folder) / name, error);
 }
 
-/// Returns the numbers of an eos_token_id: a number, a list, or null.
-std::vector<std::int32_t> numbers_of(const Json& value) {
-  std::vector<std::int32_t> numbers;
-  for (const Json& each : value.is_array() ? value : Json::array({value}))
-    if (each.is_number_integer() && each >= 0 && each <= INT32_MAX)
-      numbers.push_back(each.get<std::int32_t>());
-  return numbers;
-}
-
-/// Returns the tokens that end a text. As in transformers, generation_config.json decides where it
-/// exists, then config.json, whose missing key has a default by model_type.
-std::vector<std::int32_t> ends_of(const std::string& folder, const std::string& arch) {
-  constexpr const char* kKey = "eos_token_id";
-  const Companions companions = companions_of(folder);
-  for (const auto& [name, text] : companions.files) {
-    if (name != "generation_config.json") continue;
-    const Json json = Json::parse(text, nullptr, false);
-    return json.is_object() && json.contains(kKey) ? numbers_of(json[kKey])
-                                                   : std::vector<std::int32_t>();
-  }
-  for (const auto& [name, value] : companions.tokens)
-    if (name == kKey) return numbers_of(Json::parse(value, nullptr, false));
-  if (arch == "gpt2") return {50256};
-  return arch == "llama" || arch == "mistral" ? std::vector<std::int32_t>{2}
-                                              : std::vector<std::int32_t>();
-}
+// T5 has distances of tokens, not positions; the longest text needs 2^20 of them in memory.
+constexpr std::int64_t kMostDistances = std::int64_t{1} << 20;
 
 /// Returns how many positions a config.json gives the model.
-std::int64_t positions_of(const std::string& folder, const std::string& arch) {
+std::int64_t positions_of(const std::string& folder, const ModelConfig& model) {
+  const std::string& arch = model.arch;
+  if (arch == "t5") return kMostDistances;
   std::ifstream file(folder + "/config.json");
   const Json json = Json::parse(file, nullptr, false);
   const bool learned = arch == "gpt2";
   const char* const key = learned ? "n_positions" : "max_position_embeddings";
-  const std::int64_t usual = learned ? 1024 : arch == "llama" ? 2048 : 32768;
+  const bool is_encoder = bert_family(arch) != nullptr;
+  const std::int64_t usual = learned ? 1024 : is_encoder ? 512 : arch == "llama" ? 2048 : 32768;
   if (!json.is_object() || !json.contains(key)) return usual;
   if (!json[key].is_number_integer() || json[key] < 1 || json[key] > (1 << 30))
     throw Error(ErrorKind::config,
                 fmt::format("{}/config.json: {} is {}, not a number of positions", folder, key,
                             json[key].dump()));
-  return json[key].get<std::int64_t>();
+  return json[key].get<std::int64_t>() - model.first_position;
 }
 
 SampledModel open_folder(const std::string& folder, std::int64_t length) {
   SampledModel opened{.path = folder};
   opened.model = model_of_folder(folder);
   const std::string& arch = opened.model.arch;
-  opened.positions = positions_of(folder, arch);
-  // Rotary positions need no table, so the weights of any length fit.
-  opened.table_positions = arch == "gpt2" ? opened.positions : std::min(length, opened.positions);
+  opened.positions = positions_of(folder, opened.model);
+  opened.table_positions = std::min(length, opened.positions);  // a table may have more rows
   opened.tokens = opened.model.vocab;
   opened.is_bytes = opened.tokens == kByteTokens;
-  for (const std::int32_t end : ends_of(folder, arch))
+  const FolderTokens named = folder_tokens(folder, arch);
+  for (const std::int32_t end : named.ends)
     if (end < opened.tokens) opened.ends.push_back(end);
+  if (named.start < opened.tokens) opened.start = named.start;
+  if (named.mask && *named.mask < opened.tokens) opened.mask = named.mask;
   opened.weights = std::make_unique<FolderWeights>(
       folder, HfWish{.model = opened.model, .positions = opened.table_positions});
   return opened;
@@ -105,7 +86,7 @@ SampledModel open_checkpoint(const std::string& path) {
   return {.path = folder,
           .model = facts.model,
           .lora = facts.lora,
-          .positions = facts.seq_len,
+          .positions = facts.model.arch == "t5" ? kMostDistances : facts.seq_len,
           .table_positions = facts.seq_len,
           .tokens = facts.tokens() > 0 ? facts.tokens() : facts.model.vocab,
           .is_bytes = facts.tokenizer == "bytes",
@@ -121,15 +102,7 @@ SampledModel open_model(const std::string& path, std::int64_t length) {
     throw Error(ErrorKind::config,
                 path + ": holds an adapter, without the model that it belongs to",
                 "merge it into its model (PEFT's merge_and_unload) and name that folder");
-  SampledModel opened =
-      has(path, "config.json") ? open_folder(path, length) : open_checkpoint(path);
-  const std::string& arch = opened.model.arch;
-  if (arch != "gpt2" && llama_family(arch) == nullptr)
-    throw Error(
-        ErrorKind::config,
-        fmt::format("{}: a model of the architecture {} cannot be sampled from yet", path, arch),
-        "gpt2, llama, mistral, qwen2 and qwen3 can");
-  return opened;
+  return has(path, "config.json") ? open_folder(path, length) : open_checkpoint(path);
 }
 
 Program build_sampled(const SampledModel& model, const ModelShape& shape) {

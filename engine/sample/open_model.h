@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/config/bert_family.h"
 #include "engine/config/train_config.h"
 #include "engine/models/model_shape.h"
 #include "engine/program/program.h"
@@ -22,9 +24,14 @@ struct SampledModel {
   std::int64_t table_positions = 0;  // rows of a table of learned positions
   std::int64_t tokens = 0;           // numbers that are tokens are below it
   bool is_bytes = false;             // a token is a byte
-  std::vector<std::int32_t> ends{};  // tokens that end a text, from the folder's files
+  std::vector<std::int32_t> ends{};    // tokens that end a text, from the folder's files
+  std::int32_t start = 0;              // the token that starts a text of a model with an encoder
+  std::optional<std::int32_t> mask{};  // the token to fill in; unknown of a checkpoint
   std::unique_ptr<StateSource> weights{};
   bool is_checkpoint = false;
+
+  [[nodiscard]] bool has_encoder() const { return model.arch == "t5"; }
+  [[nodiscard]] bool fills_masks() const { return bert_family(model.arch) != nullptr; }
 };
 
 /// Opens a Hugging Face folder, a checkpoint, or a folder of checkpoints, whose newest complete one

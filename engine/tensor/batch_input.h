@@ -28,6 +28,8 @@ inline constexpr const char* kLast = "last";
 inline constexpr const char* kSlots = "slots";    // (B*T) i32: places in the cache; see CacheKeys
 inline constexpr const char* kRanges = "ranges";  // (B, T, 2) i32: places that tokens see
 inline constexpr const char* kWindowRanges = "window_ranges";  // the same within a window: limit
+inline constexpr const char* kCrossRanges = "cross_ranges";    // (B, T, 2) i32: of encoder tokens
+inline constexpr const char* kFirst = "first";  // (1) i32: position of every sequence's first token
 }  // namespace input
 
 /// Where an input of one micro-batch lies, in memory that host code writes.

@@ -6,7 +6,7 @@
 #include "engine/base/units.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
-#include "engine/sample/decoder.h"
+#include "engine/sample/decode_programs.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
 #include "engine/train/trained_model.h"
@@ -121,13 +121,16 @@ OffloadSpec offload_spec(const TrainConfig& config) {
 
 namespace {
 
-/// A sample is one text, which sees as much as a sequence of training.
+/// A sample is one text, which sees as much as a sequence of training. Of a model with an encoder,
+/// whose positions are distances, all of it is seen.
 DecodeShape decode_shape(const TrainConfig& config, const ModelShape& shape) {
-  return {.room = shape.seq_len,
+  const std::int64_t encoder_len = shape.fields.encoder_len;
+  return {.room = encoder_len > 0 ? config.sample.tokens : shape.seq_len,
           .positions = shape.seq_len,
           .piece = piece_of(shape.seq_len, shape.seq_len),
           .valid_vocab = shape.valid_vocab,
-          .act = act_of(config.precision.dtype)};
+          .act = act_of(config.precision.dtype),
+          .encoder_len = encoder_len};
 }
 
 }  // namespace

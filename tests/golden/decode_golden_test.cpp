@@ -2,6 +2,7 @@
 // position, of prompts of different lengths, read in pieces and token by token.
 #include <doctest/doctest.h>
 
+#include "engine/sample/decode_programs.h"
 #include "engine/sample/decoder.h"
 #include "engine/states/weights.h"
 #include "golden/model_under_test.h"

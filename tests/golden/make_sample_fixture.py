@@ -10,15 +10,22 @@ has, beside the model:
     prompts.txt   a prompt of token numbers on each line, of different lengths
     greedy.txt    64 greedy tokens for each, fp32, without a token that ends a text
     ended.txt     the same with the first token of end.txt as eos_token_id
+
+T5's prompts go to the encoder. Folders of BERT and RoBERTa (fixtures/masks) have prompts with masks, and
+
+    filled.txt    each prompt with the likeliest tokens in place of its masks, fp32
+    likeliest.json    the three likeliest tokens of each mask, with their probabilities
 """
 
 import argparse
+import json
 import pathlib
 
 import torch
 import transformers
 
 FOLDER = pathlib.Path(__file__).parent / "fixtures" / "sample"
+MASKS = pathlib.Path(__file__).parent / "fixtures" / "masks"
 TOKENS = 64
 POSITIONS = 80
 PROMPTS = [[7], [3, 1, 4, 1, 5], [60, 2, 59, 3, 58, 4, 57, 5, 56, 6, 55, 7, 54]]
@@ -36,12 +43,36 @@ def configs():
     # Norms of heads; and windows that a prompt exceeds, in all layers or in the second.
     yield "qwen3", transformers.Qwen3Config(**LLAMA, head_dim=8)
     yield "mistral_window", transformers.MistralConfig(**LLAMA, sliding_window=6)
+    # Relative positions beyond the last bucket; the head tied and scaled, and its own.
+    t5 = dict(vocab_size=61, d_model=20, d_kv=6, d_ff=36, num_layers=3, num_decoder_layers=2, num_heads=4,
+              relative_attention_num_buckets=8, relative_attention_max_distance=20, eos_token_id=None,
+              decoder_start_token_id=0, pad_token_id=0)
+    yield "t5", transformers.T5Config(**t5)
+    yield "t5_gated", transformers.T5Config(**t5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
     yield "qwen2_window", transformers.Qwen2Config(**LLAMA, use_sliding_window=True, sliding_window=5, max_window_layers=1)
+
+
+def masked_configs():
+    common = dict(vocab_size=61, hidden_size=20, num_hidden_layers=2, num_attention_heads=4, intermediate_size=36)
+    yield "bert", transformers.BertConfig(**common, max_position_embeddings=14, pad_token_id=0), 60
+    yield "roberta", transformers.RobertaConfig(**common, max_position_embeddings=16, pad_token_id=1), 4
+
+
+def auto_class(config):
+    if config.model_type == "t5":
+        return transformers.AutoModelForSeq2SeqLM
+    is_masked = config.model_type in ("bert", "roberta")
+    return transformers.AutoModelForMaskedLM if is_masked else transformers.AutoModelForCausalLM
+
+
+def load(folder):
+    auto = auto_class(transformers.AutoConfig.from_pretrained(folder))
+    return auto.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 def new_model(config):
     torch.manual_seed(1)
-    model = transformers.AutoModelForCausalLM.from_config(config)
+    model = auto_class(config).from_config(config)
     for name, weights in model.named_parameters():
         if weights.dim() > 1:
             torch.nn.init.normal_(weights, std=0.5)  # wide, so that texts do not repeat
@@ -56,15 +87,32 @@ def greedy(model, prompt, end=None):
                          max_new_tokens=TOKENS, do_sample=False, eos_token_id=end, pad_token_id=0,
                          output_logits=True, return_dict_in_generate=True)
     least = min((step[0].topk(2).values @ torch.tensor([1.0, -1.0])).item() for step in out.logits)
-    return out.sequences[0, len(prompt):].tolist(), least
+    begin = 1 if model.config.is_encoder_decoder else len(prompt)
+    return out.sequences[0, begin:].tolist(), least
 
 
 def lines(rows):
     return "".join(" ".join(map(str, row)) + "\n" for row in rows)
 
 
+def masks_of(folder, mask):
+    model = load(folder)
+    prompts = [[7, mask, 9], [mask], [3, mask, mask, 1, 5, mask], [2, 59, 3, mask] + list(range(20, 30))]
+    filled, likeliest = [], []
+    for given in prompts:
+        with torch.no_grad():
+            logits = model(torch.tensor([given]), attention_mask=torch.ones(1, len(given)).long()).logits[0]
+        best = logits.softmax(-1).topk(4)
+        places = [i for i, token in enumerate(given) if token == mask]
+        assert all((best.values[i][:-1] - best.values[i][1:]).min() > 1e-5 for i in places), "too close: use another seed"
+        filled.append([int(best.indices[i][0]) if i in places else token for i, token in enumerate(given)])
+        likeliest.append([[[int(best.indices[i][k]), round(float(best.values[i][k]), 4)] for k in range(3)] for i in places])
+    return {"prompts.txt": lines(prompts), "filled.txt": lines(filled), "likeliest.json": json.dumps(likeliest) + "\n",
+            "mask.txt": f"{mask}\n"}
+
+
 def texts_of(folder):
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model = load(folder)
     found = [greedy(model, prompt) for prompt in PROMPTS]
     # Sums in another order must not choose another token.
     assert min(least for _, least in found) > 1e-3, "two logits are too close: use another seed"
@@ -78,11 +126,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    for name, config in configs():
-        folder = FOLDER / name
+    folders = [(FOLDER / name, config, texts_of) for name, config in configs()]
+    folders += [(MASKS / name, config, lambda folder, mask=mask: masks_of(folder, mask))
+                for name, config, mask in masked_configs()]
+    for folder, config, texts in folders:
+        name = folder.name
         if not check and not folder.exists():
             new_model(config).save_pretrained(folder)
-        for file, text in texts_of(folder).items():
+        for file, text in texts(folder).items():
             if check:
                 assert (folder / file).read_text() == text, f"{folder / file} differs"
             else:

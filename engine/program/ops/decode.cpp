@@ -30,11 +30,21 @@ std::string print_cache_keys(const Op& op) {
 void check_logits(const Operands& o) {
   const Value &in = o.in(0), &weight = o.in(1);
   DS_ASSERT(columns(in) == columns(weight) && in.dtype == weight.dtype);
+  DS_ASSERT(!o.has_in(2) || is(o.in(2), weight.dtype, {rows(weight)}));
   DS_ASSERT(is(o.out(0), DType::f32, {rows(in), rows(weight)}));
 }
 
 BoundOp bind_logits(const OpSite& at) {
-  return call(at, Logits{.in = at.in(0), .weight = at.in(1), .out = at.out(0)});
+  return call(at, Logits{.in = at.in(0),
+                         .weight = at.in(1),
+                         .bias = at.in(2),
+                         .out = at.out(0),
+                         .scale = as<ops::Logits>(at.op).scale});
+}
+
+std::string print_logits(const Op& op) {
+  const float scale = as<ops::Logits>(op).scale;
+  return scale == 1 ? std::string() : fmt::format(" scale={}", scale);
 }
 
 double logits_flops(const Operands& o) {
@@ -51,11 +61,12 @@ constinit const OpRow ops::CacheKeys::row{.name = "cache_keys",
                                           .print = print_cache_keys};
 
 constinit const OpRow ops::Logits::row{.name = "logits",
-                                       .in = {"in", "weight"},
+                                       .in = {"in", "weight", "bias??"},
                                        .out = {"logits"},
                                        .check = check_logits,
                                        .bind = bind_logits,
                                        .flops = logits_flops,
-                                       .uses_scratch = true};
+                                       .uses_scratch = true,
+                                       .print = print_logits};
 
 }  // namespace ds

@@ -221,9 +221,10 @@ struct CacheKeys {
   static const OpRow row;
   std::int64_t kv_heads = 0;
 };
-/// in, weight -> logits
+/// in, weight, bias?? -> logits
 struct Logits {
   static const OpRow row;
+  float scale = 1;  // of in
 };
 
 // moves.cpp

@@ -93,7 +93,8 @@ TEST_CASE("T5: keys of others and its keys for others; data of two sequences") {
   CHECK(has(error_of(t5, {"model.relative_distance=16"}), "is not above half of"));
   CHECK(has(error_of(t5, {"data.format=text"}), "reads pairs of sequences"));
   CHECK(has(error_of(t5, {"data.encoder_len=0"}), "missing key data.encoder_len"));
-  CHECK(has(error_of(t5, {"sample.tokens=5", "sample.prompt=1 2"}), "does not continue a text"));
+  CHECK(has(error_of(t5, {"sample.tokens=5", "sample.prompt=1 2", "data.encoder_len=1"}),
+            "sample.prompt has 2 tokens, the encoder reads 1"));
 }
 
 TEST_CASE("keys of another architecture, and heads that do not fit, are refused") {

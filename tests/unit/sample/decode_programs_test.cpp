@@ -7,7 +7,7 @@
 #include "engine/models/build_model.h"
 #include "engine/program/liveness.h"
 #include "engine/program/passes.h"
-#include "engine/sample/decoder.h"
+#include "engine/sample/decode_programs.h"
 
 namespace ds {
 namespace {
