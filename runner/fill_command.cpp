@@ -88,14 +88,14 @@ void run_fill(const ToolWords& words, const SampledModel& model, const std::vect
                   fmt::format("{} has no effect: a {} fills masks and adds no tokens", option,
                               model.model.arch));
   }
-  FillRequest request{.prompts = tokens_of(prompts, {.tokens = model.tokens,
-                                                     .positions = model.positions,
-                                                     .is_bytes = false}),
-                      .mask = mask_of(words, model),
-                      .choice = choice,
-                      .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
-                      .valid_vocab = model.tokens,
-                      .candidates = std::min(words.number("--candidates"), model.tokens)};
+  FillRequest request{
+      .prompts = tokens_of(
+          prompts, {.tokens = model.tokens, .positions = model.positions, .is_bytes = false}),
+      .mask = mask_of(words, model),
+      .choice = choice,
+      .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
+      .valid_vocab = model.tokens,
+      .candidates = std::min(words.number("--candidates"), model.tokens)};
   require_masks(request);
   request.together = together_of(words, request.prompts.size());
   ModelShape shape = shape_to_fill(request, sampled_type(words));

@@ -17,8 +17,8 @@ LoadedModel::LoadedModel(const SampledModel& model, std::vector<Program> program
   for (Program& program : programs_) {
     if (!backend.device->is_host()) program = for_accelerator(std::move(program));
     verify(program);
-    scratch = std::max(scratch, static_cast<std::int64_t>(
-                                    backend.kernels->workspace_bytes(program.extents)));
+    scratch = std::max(
+        scratch, static_cast<std::int64_t>(backend.kernels->workspace_bytes(program.extents)));
     all.push_back(&program);
   }
   const PlacementPlan plan = place(all, scratch);

@@ -112,8 +112,8 @@ void run_generate(const ToolWords& words, const SampledModel& model,
                   const std::vector<Prompt>& prompts, GenerateRequest request, Backend& backend) {
   for (const char* option : {"--mask", "--candidates"}) {
     if (words.has(option))
-      throw Error(ErrorKind::usage, fmt::format("{} has no effect: a {} continues texts", option,
-                                                model.model.arch));
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} has no effect: a {} continues texts", option, model.model.arch));
   }
   request.prompts = tokens_of(prompts, {.tokens = model.tokens,
                                         .positions = model.positions,

@@ -89,8 +89,9 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prom
     const std::int64_t size = std::ssize(all.back());
     if (size + limits.length <= limits.positions) continue;
     if (limits.length == 0)
-      throw Error(ErrorKind::usage, fmt::format("{}: {} tokens are more than the model's {} positions",
-                                                prompt.place, size, limits.positions),
+      throw Error(ErrorKind::usage,
+                  fmt::format("{}: {} tokens are more than the model's {} positions", prompt.place,
+                              size, limits.positions),
                   "shorten the prompt");
     throw Error(ErrorKind::usage,
                 fmt::format("{}: {} tokens and --length {} are more than the model's {} positions",

@@ -130,8 +130,7 @@ constexpr ToolOption kSample[] = {
      "What computes (default: auto: a GPU if there is one)", "Work"},
     {"--threads", Kind::number, "N", "Threads on a CPU (default: as many as cores)", "Work", 1,
      1024},
-    {"--batch", Kind::number, "N", "Most prompts that run together (default: 8)", "Work",
-     1, 8},
+    {"--batch", Kind::number, "N", "Most prompts that run together (default: 8)", "Work", 1, 8},
     {"--json", Kind::flag, "", "Print JSON", "Output"},
 };
 

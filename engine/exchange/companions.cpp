@@ -15,11 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFiles[] = {
-    "generation_config.json", "tokenizer.json",      "tokenizer_config.json",
-    "tokenizer.model",        "spiece.model",        "sentencepiece.bpe.model",
-    "vocab.json",             "merges.txt",          "vocab.txt",
-    "added_tokens.json",      "chat_template.jinja", "special_tokens_map.json"};
+constexpr const char* kFiles[] = {"generation_config.json",
+                                  "tokenizer.json",
+                                  "tokenizer_config.json",
+                                  "tokenizer.model",
+                                  "spiece.model",
+                                  "sentencepiece.bpe.model",
+                                  "vocab.json",
+                                  "merges.txt",
+                                  "vocab.txt",
+                                  "added_tokens.json",
+                                  "chat_template.jinja",
+                                  "special_tokens_map.json"};
 constexpr const char* kTokens[] = {"bos_token_id", "eos_token_id", "pad_token_id",
                                    "decoder_start_token_id"};
 

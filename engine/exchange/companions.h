@@ -1,4 +1,5 @@
-// Companions: what a Hugging Face folder has beside its weights, and an export hands back unchanged.
+// Companions: what a Hugging Face folder has beside its weights, and an export hands back
+// unchanged.
 #pragma once
 
 #include <cstdint>

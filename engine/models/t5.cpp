@@ -41,13 +41,12 @@ class T5 : public ModelBuilder {
                                 .causal = false,
                                 .scale = 1,
                                 .cached = false}});
-    program_.final_activation = stack({.name = "decoder",
-                                       .tokens = program_.input(input::kTokens),
-                                       .layers = config_.blocks_of_decoder(),
-                                       .sight = {.ranges = ranges_,
-                                                 .bias = decoder_bias(decoder_table),
-                                                 .causal = true,
-                                                 .scale = 1}});
+    program_.final_activation = stack(
+        {.name = "decoder",
+         .tokens = program_.input(input::kTokens),
+         .layers = config_.blocks_of_decoder(),
+         .sight = {
+             .ranges = ranges_, .bias = decoder_bias(decoder_table), .causal = true, .scale = 1}});
     finish();
     return std::move(program_);
   }

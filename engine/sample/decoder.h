@@ -34,9 +34,7 @@ class Decoder {
   [[nodiscard]] std::int64_t room() const { return room_; }
   /// Returns whether an encoder reads the prompts, so that they are not part of the text.
   [[nodiscard]] bool has_encoder() const { return encoder_len_ > 0; }
-  [[nodiscard]] std::int64_t longest_prompt() const {
-    return has_encoder() ? encoder_len_ : room_;
-  }
+  [[nodiscard]] std::int64_t longest_prompt() const { return has_encoder() ? encoder_len_ : room_; }
 
  private:
   /// The inputs of a program, which host code fills in.
@@ -60,7 +58,7 @@ class Decoder {
   std::int32_t *encoder_tokens_, *encoder_documents_;  // of the prefill; null without an encoder
   std::int64_t encoder_len_ = 0;
   std::int32_t start_;
-  const Side* last_ = nullptr;         // the one that ran last
+  const Side* last_ = nullptr;                 // the one that ran last
   std::vector<std::int64_t> lengths_;          // of the texts; 0: not in use
   std::vector<std::int32_t> encoder_lengths_;  // of the prompts that the encoder has read
   std::int64_t room_;

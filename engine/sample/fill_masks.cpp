@@ -57,9 +57,8 @@ class Filling {
           rows.push_back(static_cast<std::int64_t>(b) * length_ + static_cast<std::int64_t>(t));
     const std::int64_t places = model_.executor.tensor(model_.program.logits).shape[0];
     for (std::int64_t i = 0; rows_ != nullptr && i < places; ++i)
-      rows_[i] = i < std::ssize(rows)
-                     ? static_cast<std::int32_t>(rows[static_cast<std::size_t>(i)])
-                     : 0;
+      rows_[i] =
+          i < std::ssize(rows) ? static_cast<std::int32_t>(rows[static_cast<std::size_t>(i)]) : 0;
     model_.executor.run(context_);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto prompt = static_cast<std::size_t>(rows[i] / length_);
@@ -87,10 +86,10 @@ class Filling {
     const std::span logits(static_cast<const float*>(all.data) + place * all.shape[1],
                            static_cast<std::size_t>(request_.valid_vocab));
     try {
-      FilledMask made{.token = chooser_.choose(
-                          logits, request_.choice,
-                          uniform_number(request_.seed, static_cast<std::uint32_t>(prompt),
-                                         static_cast<std::uint32_t>(mask)))};
+      FilledMask made{
+          .token = chooser_.choose(logits, request_.choice,
+                                   uniform_number(request_.seed, static_cast<std::uint32_t>(prompt),
+                                                  static_cast<std::uint32_t>(mask)))};
       if (request_.candidates > 0) made.likeliest = likeliest_of(logits, request_.candidates);
       return made;
     } catch (const Error& error) {

@@ -27,7 +27,7 @@ struct Candidate {
 };
 
 struct FilledMask {
-  std::size_t at = 0;     // place in the prompt
+  std::size_t at = 0;      // place in the prompt
   std::int32_t token = 0;  // chosen
   std::vector<Candidate> likeliest{};
 };

@@ -9,8 +9,8 @@
 namespace ds {
 
 struct FolderTokens {
-  std::vector<std::int32_t> ends{};   // that end a text
-  std::int32_t start = 0;             // that starts a text of a model with an encoder
+  std::vector<std::int32_t> ends{};    // that end a text
+  std::int32_t start = 0;              // that starts a text of a model with an encoder
   std::optional<std::int32_t> mask{};  // of a masked LM; nothing if the files do not name it
 };
 

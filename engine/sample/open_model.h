@@ -19,11 +19,11 @@ namespace ds {
 struct SampledModel {
   std::string path{};  // the checkpoint, or the folder
   ModelConfig model{};
-  LoraConfig lora{};                 // rank = 0: no adapters
-  std::int64_t positions = 0;        // the longest text
-  std::int64_t table_positions = 0;  // rows of a table of learned positions
-  std::int64_t tokens = 0;           // numbers that are tokens are below it
-  bool is_bytes = false;             // a token is a byte
+  LoraConfig lora{};                   // rank = 0: no adapters
+  std::int64_t positions = 0;          // the longest text
+  std::int64_t table_positions = 0;    // rows of a table of learned positions
+  std::int64_t tokens = 0;             // numbers that are tokens are below it
+  bool is_bytes = false;               // a token is a byte
   std::vector<std::int32_t> ends{};    // tokens that end a text, from the folder's files
   std::int32_t start = 0;              // the token that starts a text of a model with an encoder
   std::optional<std::int32_t> mask{};  // the token to fill in; unknown of a checkpoint

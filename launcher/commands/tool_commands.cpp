@@ -135,7 +135,7 @@ constinit const Command kExportCommand = {
 
 constinit const Command kSampleCommand = {
     .name = "sample",
-    .summary = "Continue prompts with the model of a checkpoint or a Hugging Face folder",
+    .summary = "Continue prompts or fill masks with a checkpoint or a Hugging Face folder",
     .run = run_tool<kSampleCommand, check_sample>,
     .synopsis = "CHECKPOINT|FOLDER [options]",
     .details =

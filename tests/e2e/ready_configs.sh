@@ -5,19 +5,7 @@
 command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
 mkdir "$work/nvme"
 
-# Pairs: the 32 targets are the first of the encoder's 40 bytes of text.
-python3 - "$work/text" "$work/pairs" <<'END' || exit 1
-import json, struct, sys
-text = open(sys.argv[1], "rb").read()
-rows = [text[i:i + 40] for i in range(0, min(len(text), 4000) - 40, 40)]
-header, data = {}, b""
-for name, length in (("encoder_tokens", 40), ("targets", 32)):
-    part = b"".join(row[:length] for row in rows)
-    header[name] = dict(dtype="U8", shape=[len(rows), length], data_offsets=[len(data), len(data) + len(part)])
-    data += part
-header = json.dumps(header).encode()
-open(sys.argv[2], "wb").write(struct.pack("<Q", len(header)) + header + data)
-END
+python3 "$DS_SOURCE/tests/support/make_pairs.py" "$work/text" "$work/pairs" || exit 1
 
 # ready NAME KEYS...: trains with the file's settings except sizes, data and learning rate
 ready() {

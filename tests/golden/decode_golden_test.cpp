@@ -72,7 +72,10 @@ DecodePrograms decode_programs(const Fixture& fixture, DType act, std::int64_t s
                        .positions = positions,
                        .piece = kPiece,
                        .valid_vocab = static_cast<std::int64_t>(fixture.model("valid_vocab")),
-                       .act = act});
+                       .act = act,
+                       .encoder_len = model_of(fixture).arch == "t5"
+                                          ? static_cast<std::int64_t>(fixture.model("encoder_len"))
+                                          : 0});
 }
 
 /// Difference of logits from those of the fixture, in the norm of all that were compared.
@@ -139,6 +142,44 @@ TEST_CASE("fp32: the logits at every position are those of PyTorch's whole forwa
   }
 }
 
+/// The decoder's tokens come one by one, after an encoder that has read prompts of different
+/// lengths.
+double difference_with_encoder(const Fixture& fixture, DType act) {
+  const std::size_t batch = fixture.model("micro"), time = fixture.model("seq_len");
+  const std::size_t encoder_len = fixture.model("encoder_len");
+  const DecodePrograms programs = decode_programs(fixture, act, static_cast<std::int64_t>(batch));
+  InMemory memory(fixture, {&programs.prefill, &programs.step});
+  const auto tokens = fixture.array<std::int32_t>("tokens.0");
+  const auto encoder_tokens = fixture.array<std::int32_t>("encoder_tokens.0");
+  // Without documents no row has padding.
+  const bool has_padding = fixture.has_array("documents.0");
+  const auto documents = has_padding ? fixture.array<std::int32_t>("documents.0")
+                                     : std::vector<std::int32_t>(batch * time);
+  const auto encoder_documents = has_padding ? fixture.array<std::int32_t>("encoder_documents.0")
+                                             : std::vector<std::int32_t>(batch * encoder_len);
+  Decoder decoder({programs.prefill, memory.executor(0)}, {programs.step, memory.executor(1)},
+                  tokens[0]);
+  std::vector<Decoder::Tokens> prompts;
+  for (std::size_t b = 0; b < batch; ++b) {
+    const auto of_row = std::span(encoder_documents).subspan(b * encoder_len, encoder_len);
+    const auto length = static_cast<std::size_t>(std::ranges::count(of_row, of_row[0]));
+    prompts.push_back(std::span(encoder_tokens).subspan(b * encoder_len, length));
+  }
+  decoder.read(prompts);
+  Difference difference(fixture);
+  for (std::size_t t = 0; t < time; ++t) {
+    std::vector<std::int32_t> next(batch, -1);
+    for (std::size_t b = 0; b < batch; ++b) {
+      const std::size_t row = b * time + t;
+      if (documents[row] != documents[b * time]) continue;
+      difference.add(decoder.logits(b), row);
+      if (t + 1 < time) next[b] = tokens[row + 1];
+    }
+    if (t + 1 < time) decoder.add(next);
+  }
+  return difference.relative();
+}
+
 TEST_CASE("a program without a loss returns the logits of the rows that are named") {
   for (const char* name : {"gpt2_odd", "llama_odd"}) {
     CAPTURE(name);
@@ -188,6 +229,16 @@ TEST_CASE("bf16 and fp16: the logits at every position differ by no more than ro
     const Fixture fixture(DS_FIXTURES, name);
     CHECK(difference_of(fixture, DType::bf16, 3) <= 2.3e-2);
     CHECK(difference_of(fixture, DType::f16, 3) <= 2.3e-2 / 8);
+  }
+}
+
+TEST_CASE("T5: the logits at every position are those of PyTorch's whole pass") {
+  for (const char* name : {"t5_tiny", "t5_tied", "t5_flan"}) {
+    CAPTURE(name);
+    const Fixture fixture(DS_FIXTURES, name);
+    CHECK(difference_with_encoder(fixture, DType::f32) <= 1e-5);
+    CHECK(difference_with_encoder(fixture, DType::bf16) <= 2.3e-2);  // as above
+    CHECK(difference_with_encoder(fixture, DType::f16) <= 2.3e-2 / 8);
   }
 }
 

@@ -97,7 +97,7 @@ def lines(rows):
 
 def masks_of(folder, mask):
     model = load(folder)
-    prompts = [[7, mask, 9], [mask], [3, mask, mask, 1, 5, mask], [2, 59, 3, mask] + list(range(20, 30))]
+    prompts = [[7, mask, 9], [mask], [3, mask, mask, 2, 5, mask], [2, 59, 3, mask] + list(range(20, 30))]
     filled, likeliest = [], []
     for given in prompts:
         with torch.no_grad():

@@ -1,5 +1,7 @@
 // Tests the programs that decode: they share weights and cache, and the cache takes no memory of
 // its own beside a larger program.
+#include "engine/sample/decode_programs.h"
+
 #include <doctest/doctest.h>
 
 #include <map>
@@ -7,7 +9,6 @@
 #include "engine/models/build_model.h"
 #include "engine/program/liveness.h"
 #include "engine/program/passes.h"
-#include "engine/sample/decode_programs.h"
 
 namespace ds {
 namespace {
@@ -53,6 +54,33 @@ TEST_CASE("programs that decode have no loss, logits of each sequence, and the m
       }
     }
   }
+}
+
+TEST_CASE("T5: a step reads the keys that the encoder's run has left, and no op of the encoder") {
+  ModelConfig config = model("t5");
+  config.kv_heads = 4;
+  config.decoder_layers = 3;
+  config.activation = FeedForward::relu;
+  DecodeShape shape = kShape;
+  shape.encoder_len = 40;
+  const DecodePrograms programs = build_decode(config, shape);
+  for (const Program* program : {&programs.prefill, &programs.step}) {
+    verify(*program);
+    CHECK(program->value(program->logits).shape == Shape{3, 96});
+  }
+  for (std::size_t g = 0; g < programs.prefill.groups.size(); ++g)
+    CHECK(programs.step.groups.at(g).elements == programs.prefill.groups[g].elements);
+  CHECK(programs.prefill.input(input::kEncoderTokens) != kNoValue);
+  CHECK(programs.step.input(input::kEncoderTokens) == kNoValue);
+  CHECK(programs.step.input(input::kCrossRanges) != kNoValue);
+  for (const Op& op : programs.step.ops) {
+    CHECK(op.path.find("encoder") == std::string::npos);
+    CHECK(op.path.find("cross.kv") == std::string::npos);
+  }
+  const PlacementPlan plan = place({&programs.prefill, &programs.step}, 0);
+  const auto prefill = kept(programs.prefill, plan.offsets[0]);
+  CHECK(prefill.size() == 6);  // of each block of the decoder: its cache, and the encoder's keys
+  CHECK(prefill == kept(programs.step, plan.offsets[1]));
 }
 
 TEST_CASE("the cache lies at one place in both programs, in memory that training uses otherwise") {
