@@ -63,6 +63,18 @@ job 2 stage2-bf16-block "${deep[@]}" precision.dtype=bf16 zero.stage=2 recompute
 job 3 stage3-bf16-boundary "${deep[@]}" precision.dtype=bf16 zero.stage=3 determinism.order=boundary
 job 2 stage3-fp32-alone "${quickstart[@]}" zero.stage=3 zero.overlap=false zero.gather_bucket=50000
 
+# What does not train has no gradient and no states; an adapter has both, and its model neither.
+freeze='train.freeze=["wte*","*.mlp.*"]'
+job 1 deep-bf16 "${deep[@]}" precision.dtype=bf16
+job 1 frozen-bf16 "${deep[@]}" precision.dtype=bf16 "$freeze"
+job 2 frozen-stage3 "${deep[@]}" precision.dtype=bf16 zero.stage=3 "$freeze"
+job 2 adapters-stage2 "${deep[@]}" precision.dtype=bf16 zero.stage=2 lora.rank=4
+job 1 llama-frozen-cpu model.preset=llama-tiny model.hidden=256 model.layers=8 model.heads=4 data.seq_len=64 batch.micro=2 \
+  'train.freeze=["layers.0.*","layers.1.*","layers.2.*"]' offload.optimizer.device=cpu offload.optimizer.tile=65536
+# The embedding and two thirds of each block need no states of 12 bytes, and no gradient.
+saved=$(($(summary_of deep-bf16 planned_bytes) - $(summary_of frozen-bf16 planned_bytes)))
+[ $saved -gt $(((12 * 8 * 256 * 256 + 256 * 256) * 12)) ] || fail "frozen-bf16: the plan is only $saved bytes less"
+
 offload=(offload.optimizer.tile=65536 zero.prefetch=1)
 job 1 states-cpu-fp32 "${quickstart[@]}" "${offload[@]}" offload.optimizer.device=cpu
 job 2 stage2-states-cpu "${deep[@]}" "${offload[@]}" precision.dtype=bf16 zero.stage=2 offload.optimizer.device=cpu
