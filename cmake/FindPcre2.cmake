@@ -1,0 +1,10 @@
+# Finds Pcre2 (8-bit) and defines ds::pcre2. The static library, so that programs run where it is not installed.
+include(FindPackageHandleStandardArgs)
+find_path(Pcre2_INCLUDE_DIR pcre2.h)
+find_library(Pcre2_LIBRARY NAMES libpcre2-8.a pcre2-8)
+find_package_handle_standard_args(Pcre2 REQUIRED_VARS Pcre2_LIBRARY Pcre2_INCLUDE_DIR)
+if(Pcre2_FOUND AND NOT TARGET ds::pcre2)
+  add_library(ds::pcre2 INTERFACE IMPORTED)
+  target_include_directories(ds::pcre2 SYSTEM INTERFACE ${Pcre2_INCLUDE_DIR})
+  target_link_libraries(ds::pcre2 INTERFACE ${Pcre2_LIBRARY})
+endif()

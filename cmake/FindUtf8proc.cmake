@@ -1,0 +1,10 @@
+# Finds Utf8proc and defines ds::utf8proc. The static library, so that programs run where it is not installed.
+include(FindPackageHandleStandardArgs)
+find_path(Utf8proc_INCLUDE_DIR utf8proc.h)
+find_library(Utf8proc_LIBRARY NAMES libutf8proc.a utf8proc)
+find_package_handle_standard_args(Utf8proc REQUIRED_VARS Utf8proc_LIBRARY Utf8proc_INCLUDE_DIR)
+if(Utf8proc_FOUND AND NOT TARGET ds::utf8proc)
+  add_library(ds::utf8proc INTERFACE IMPORTED)
+  target_include_directories(ds::utf8proc SYSTEM INTERFACE ${Utf8proc_INCLUDE_DIR})
+  target_link_libraries(ds::utf8proc INTERFACE ${Utf8proc_LIBRARY})
+endif()

@@ -1,0 +1,232 @@
+#include "engine/tokenizer/tokenizer.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/decoders.h"
+#include "engine/tokenizer/normalizers.h"
+#include "engine/tokenizer/pre_tokenizers.h"
+#include "engine/tokenizer/token_model.h"
+#include "engine/tokenizer/unicode.h"
+
+namespace ds {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+std::string hash_of(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string text_of(const std::string& path) {
+  constexpr std::uintmax_t kMost = 256 << 20;
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || size > kMost || !file.is_open())
+    throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer", path),
+                "name a Hugging Face folder with a tokenizer.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// What a post-processor puts around a text.
+struct Around {
+  Numbers before{}, behind{};
+};
+
+Numbers numbers_in(const Component& template_, const std::string& token) {
+  const Component::Json& known = template_.member("special_tokens");
+  const auto found = known.find(token);
+  if (!known.is_object() || found == known.end() || !found->is_object() || !found->contains("ids"))
+    template_.refuse(fmt::format("\"special_tokens\" does not have \"{}\"", token));
+  Numbers numbers;
+  for (const Component::Json& id : (*found)["ids"]) {
+    if (!id.is_number_integer() || id < 0 || id > INT32_MAX)
+      template_.refuse(fmt::format("\"{}\" has an impossible id", token));
+    numbers.push_back(id.get<std::int32_t>());
+  }
+  return numbers;
+}
+
+Around template_of(const Component& component) {
+  Around around;
+  bool is_behind = false;
+  for (const Component& part : component.children("single")) {
+    if (part.has("Sequence")) {
+      is_behind = true;
+      continue;
+    }
+    const Numbers numbers = numbers_in(component, part.child("SpecialToken").text("id"));
+    Numbers& side = is_behind ? around.behind : around.before;
+    side.insert(side.end(), numbers.begin(), numbers.end());
+  }
+  return around;
+}
+
+std::int32_t number_in(const Component& component, const char* key) {
+  const Component::Json& pair = component.member(key);
+  if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_integer())
+    component.refuse(fmt::format("\"{}\" is not a token and its number", key));
+  return pair[1].get<std::int32_t>();
+}
+
+Around around_of(const Component& component) {
+  const std::string type = component.type();
+  if (type == "ByteLevel") return {};  // it changes offsets alone
+  if (type == "TemplateProcessing") return template_of(component);
+  if (type == "BertProcessing" || type == "RobertaProcessing")
+    return {{number_in(component, "cls")}, {number_in(component, "sep")}};
+  if (type != "Sequence") component.refuse_type();
+  Around all;
+  for (const Component& part : component.children("processors")) {
+    const Around one = around_of(part);
+    all.before.insert(all.before.begin(), one.before.begin(), one.before.end());
+    all.behind.insert(all.behind.end(), one.behind.begin(), one.behind.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+struct Tokenizer::Parts {
+  std::string hash{};
+  Normalizer normalizer{};  // these may be null
+  PreTokenizer pre_tokenizer{};
+  TokenDecoder decoder{};
+  std::unique_ptr<TokenModel> model{};
+  Around around{};
+  TokenFinder raw{}, normalized{};  // in the text as it is, and once it is normalized
+  std::unordered_map<std::int32_t, std::string> texts{};
+  std::unordered_map<std::string, std::int32_t> added{};
+  std::vector<std::int32_t> specials{};  // sorted
+  std::int64_t size = 0;
+
+  void add(const std::vector<AddedToken>& tokens);
+  void encode_segment(std::string_view text, bool is_first, Numbers& tokens) const;
+};
+
+void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
+  for (const auto& [text, number] : model->numbers()) {
+    texts.emplace(number, text);
+    size = std::max<std::int64_t>(size, number + 1);
+  }
+  for (const AddedToken& token : tokens) {
+    texts.insert_or_assign(token.number, token.content);
+    added.insert_or_assign(token.content, token.number);
+    size = std::max<std::int64_t>(size, token.number + 1);
+    if (token.special) specials.push_back(token.number);
+    std::string content = token.content;
+    if (token.normalized && normalizer) normalizer(content);
+    (token.normalized ? normalized : raw).add(token, content);
+  }
+  std::ranges::sort(specials);
+}
+
+void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first,
+                                      Numbers& tokens) const {
+  std::string changed(text);
+  if (normalizer) {
+    // A text whose first character goes does not begin with what remains.
+    std::string first(text.substr(0, unicode::length_of(text[0])));
+    normalizer(first);
+    is_first = is_first && !first.empty();
+    normalizer(changed);
+  }
+  std::vector<Segment> segments;
+  normalized.cut(changed, segments);
+  for (const Segment& segment : segments) {
+    if (segment.token >= 0) {
+      tokens.push_back(segment.token);
+      continue;
+    }
+    std::vector<Word> words{
+        {std::string(segment.text), is_first && segment.text.data() == changed.data()}};
+    if (pre_tokenizer) pre_tokenizer(words);
+    for (const Word& word : words) model->encode(word.text, tokens);
+  }
+}
+
+Tokenizer Tokenizer::open(const std::string& path) {
+  std::error_code ignored;
+  const std::string file =
+      std::filesystem::is_directory(path, ignored) ? path + "/tokenizer.json" : path;
+  return {text_of(file), file};
+}
+
+Tokenizer::Tokenizer(std::string_view json, const std::string& place)
+    : parts_(std::make_unique<Parts>()) {
+  const auto parsed = Component::Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_discarded())
+    throw Error(ErrorKind::config, place + ": is not JSON", "copy the file again");
+  const Component file(parsed, place);
+  parts_->hash = hash_of(json);
+  if (file.has("normalizer")) parts_->normalizer = make_normalizer(file.child("normalizer"));
+  if (file.has("pre_tokenizer"))
+    parts_->pre_tokenizer = make_pre_tokenizer(file.child("pre_tokenizer"));
+  if (file.has("decoder")) parts_->decoder = make_decoder(file.child("decoder"));
+  if (file.has("post_processor")) parts_->around = around_of(file.child("post_processor"));
+  parts_->model = make_model(file.child("model"));
+  parts_->add(added_tokens_of(file));
+}
+
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special) const {
+  const std::string valid = unicode::valid(text);
+  Numbers tokens;
+  if (special) tokens = parts_->around.before;
+  std::vector<Segment> segments;
+  parts_->raw.cut(valid, segments);
+  for (const Segment& segment : segments) {
+    if (segment.token >= 0) {
+      tokens.push_back(segment.token);
+    } else {
+      parts_->encode_segment(segment.text, segment.text.data() == valid.data(), tokens);
+    }
+  }
+  const Numbers& behind = parts_->around.behind;
+  if (special) tokens.insert(tokens.end(), behind.begin(), behind.end());
+  return tokens;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> tokens, bool special) const {
+  std::vector<std::string> texts;
+  for (const std::int32_t token : tokens) {
+    const auto found = parts_->texts.find(token);
+    if (found == parts_->texts.end()) continue;
+    if (!special && std::ranges::binary_search(parts_->specials, token)) continue;
+    texts.push_back(found->second);
+  }
+  if (parts_->decoder) parts_->decoder(texts);
+  std::string all;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0 && !parts_->decoder) all += ' ';
+    all += texts[i];
+  }
+  return all;
+}
+
+std::int64_t Tokenizer::size() const { return parts_->size; }
+
+std::optional<std::int32_t> Tokenizer::number_of(std::string_view token) const {
+  if (const auto found = parts_->added.find(std::string(token)); found != parts_->added.end())
+    return found->second;
+  const auto found = parts_->model->numbers().find(token);
+  if (found == parts_->model->numbers().end()) return std::nullopt;
+  return found->second;
+}
+
+const std::string& Tokenizer::hash() const { return parts_->hash; }
+
+}  // namespace ds
