@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace ds {
@@ -14,20 +15,20 @@ std::size_t last_character(std::string_view text) {
   return at;
 }
 
-// A character of a word, approximately: letters, numbers, marks and the underscore.
-bool is_of_word(char32_t c) {
-  return c == '_' || unicode::is_number(c) || unicode::is_mark(c) || unicode::is_letter(c);
+/// Returns whether a text is one character of a word.
+bool is_of_word(std::string_view character) {
+  static const Pattern kWord(R"([\w\x{200c}\x{200d}])");
+  std::vector<Part> found;
+  kWord.find(character, found);
+  return !found.empty();
 }
 
 bool ends_with_word(std::string_view text) {
-  if (text.empty()) return false;
-  std::size_t at = last_character(text);
-  return is_of_word(unicode::next(text, at));
+  return !text.empty() && is_of_word(text.substr(last_character(text)));
 }
 
 bool begins_with_word(std::string_view text) {
-  std::size_t at = 0;
-  return !text.empty() && is_of_word(unicode::next(text, at));
+  return !text.empty() && is_of_word(text.substr(0, unicode::length_of(text[0])));
 }
 
 std::size_t without_space_at_end(std::string_view text) {
@@ -58,6 +59,7 @@ void TokenFinder::add(const AddedToken& token, const std::string& as_written) {
   const auto at = std::ranges::find_if(
       entries, [&](const Entry& entry) { return entry.text.size() < as_written.size(); });
   entries.insert(at, {as_written, token});
+  begins_[static_cast<unsigned char>(as_written[0])] = true;
 }
 
 const TokenFinder::Entry* TokenFinder::longest_at(std::string_view text) const {
@@ -66,12 +68,17 @@ const TokenFinder::Entry* TokenFinder::longest_at(std::string_view text) const {
   return nullptr;
 }
 
+std::size_t TokenFinder::next_candidate(std::string_view text, std::size_t at) const {
+  while (at < text.size() && !begins_[static_cast<unsigned char>(text[at])]) ++at;
+  return at;
+}
+
 void TokenFinder::cut(std::string_view text, std::vector<Segment>& segments) const {
   std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = 0; (at = next_candidate(text, at)) < text.size();) {
     const Entry* const found = longest_at(text.substr(at));
     if (found == nullptr) {
-      at += unicode::length_of(text[at]);
+      ++at;
       continue;
     }
     std::size_t first = at, end = at + found->text.size();

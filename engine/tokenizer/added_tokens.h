@@ -1,6 +1,7 @@
 // AddedTokens: the tokens that are found in a text before it is cut into words.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ class TokenFinder {
     AddedToken token;
   };
   [[nodiscard]] const Entry* longest_at(std::string_view text) const;
+  /// Returns the first place from `at` on where a token may begin; the text's end if there is none.
+  [[nodiscard]] std::size_t next_candidate(std::string_view text, std::size_t at) const;
+
+  std::array<bool, 256> begins_{};  // whether a token begins with the byte
   std::vector<std::vector<Entry>> by_first_byte_ = std::vector<std::vector<Entry>>(256);
 };
 

@@ -29,7 +29,14 @@ class ByteLevel {
   [[nodiscard]] const std::string& text_of(unsigned char byte) const { return texts_[byte]; }
   [[nodiscard]] std::string encoded(std::string_view bytes) const {
     std::string text;
-    for (const char byte : bytes) text += texts_[static_cast<unsigned char>(byte)];
+    text.reserve(bytes.size() + bytes.size() / 4 + 1);
+    for (const char byte : bytes) {
+      if (byte >= '!' && byte <= '~') {
+        text += byte;
+      } else {
+        text += texts_[static_cast<unsigned char>(byte)];
+      }
+    }
     return text;
   }
   /// Returns the bytes of a token; nothing if it has other characters.

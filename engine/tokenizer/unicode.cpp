@@ -109,11 +109,6 @@ bool is_punctuation(char32_t c) {
   return of >= UTF8PROC_CATEGORY_PC && of <= UTF8PROC_CATEGORY_PO;
 }
 
-bool is_letter(char32_t c) {
-  const auto of = category(c);
-  return of >= UTF8PROC_CATEGORY_LU && of <= UTF8PROC_CATEGORY_LO;
-}
-
 bool is_mark(char32_t c) {
   const auto of = category(c);
   return of >= UTF8PROC_CATEGORY_MN && of <= UTF8PROC_CATEGORY_ME;

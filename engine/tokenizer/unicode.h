@@ -20,7 +20,6 @@ void append(std::string& text, char32_t code_point);
 bool is_white_space(char32_t c);   // White_Space
 bool is_number(char32_t c);        // Nd, Nl, No
 bool is_punctuation(char32_t c);   // of ASCII, or P*
-bool is_letter(char32_t c);        // L*
 bool is_mark(char32_t c);          // M*
 bool is_nonspacing(char32_t c);    // Mn
 bool is_other(char32_t c);         // Cc, Cf, Co, Cs

@@ -188,7 +188,7 @@ def compare(program, size, *files):
         texts = [random_text(draw, 1000) for _ in range(size // 1000)]
         done = subprocess.run([program, str(file)], input="\n".join(text.hex() for text in texts) + "\n", text=True, capture_output=True,
                               check=True)
-        lines = done.stdout.splitlines()
+        lines = done.stdout.split("\n")[:-1]
         assert len(lines) == len(texts), done.stderr
         different = 0
         for text, line in zip(texts, lines):
