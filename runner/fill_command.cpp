@@ -36,13 +36,14 @@ void require_masks(const FillRequest& request) {
   }
 }
 
-std::vector<std::int32_t> text_of(const FillRequest& request, const Filled& filled, std::size_t i) {
+std::vector<std::int32_t> filled_prompt(const FillRequest& request, const Filled& filled,
+                                        std::size_t i) {
   std::vector<std::int32_t> tokens = request.prompts[i];
   for (const FilledMask& mask : filled[i]) tokens[mask.at] = mask.token;
   return tokens;
 }
 
-std::string json_of(const FillRequest& request, const Filled& filled) {
+std::string json_of(const FillRequest& request, const Filled& filled, const TextCodec* codec) {
   using Json = nlohmann::ordered_json;
   std::string all;
   for (std::size_t i = 0; i < filled.size(); ++i) {
@@ -54,24 +55,28 @@ std::string json_of(const FillRequest& request, const Filled& filled) {
             {{"token", candidate.token}, {"probability", candidate.probability}});
       masks.push_back(std::move(one));
     }
-    const Json prompt = {{"prompt", request.prompts[i]},
-                         {"tokens", text_of(request, filled, i)},
-                         {"masks", std::move(masks)}};
-    all += (i == 0 ? "[" : ",\n ") + prompt.dump();
+    const std::vector<std::int32_t> tokens = filled_prompt(request, filled, i);
+    Json prompt = {{"prompt", request.prompts[i]}, {"tokens", tokens}, {"masks", std::move(masks)}};
+    if (codec != nullptr) prompt["text"] = codec->decode(tokens);
+    all += i == 0 ? "[" : ",\n ";
+    all += prompt.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return all + "]\n";
 }
 
 /// Returns the filled prompt, and a line for each mask if candidates are listed.
-std::string lines_of(const FillRequest& request, const Filled& filled) {
+std::string lines_of(const FillRequest& request, const Filled& filled, const TextCodec* codec) {
   std::string lines;
   for (std::size_t i = 0; i < filled.size(); ++i) {
-    lines += text_of_tokens(text_of(request, filled, i)) + '\n';
+    const std::vector<std::int32_t> tokens = filled_prompt(request, filled, i);
+    lines += (codec != nullptr ? codec->decode(tokens) : text_of_tokens(tokens)) + '\n';
     for (const FilledMask& mask : filled[i]) {
       if (mask.likeliest.empty()) continue;
       lines += fmt::format("  {}:", mask.at + 1);
-      for (const Candidate& candidate : mask.likeliest)
-        lines += fmt::format(" {} {:.4f}", candidate.token, candidate.probability);
+      for (const auto& [token, probability] : mask.likeliest)
+        lines += codec != nullptr
+                     ? fmt::format(" '{}' {:.4f}", codec->decode(std::span(&token, 1)), probability)
+                     : fmt::format(" {} {:.4f}", token, probability);
       lines += '\n';
     }
   }
@@ -80,8 +85,8 @@ std::string lines_of(const FillRequest& request, const Filled& filled) {
 
 }  // namespace
 
-void run_fill(const ToolWords& words, const SampledModel& model, const std::vector<Prompt>& prompts,
-              const TokenChoice& choice, Backend& backend) {
+void run_fill(const ToolWords& words, const SampledModel& model, const TextCodec* codec,
+              const std::vector<Prompt>& prompts, const TokenChoice& choice, Backend& backend) {
   for (const char* option : {"--length", "--end", "--ignore-end"}) {
     if (words.has(option))
       throw Error(ErrorKind::usage,
@@ -89,8 +94,8 @@ void run_fill(const ToolWords& words, const SampledModel& model, const std::vect
                               model.model.arch));
   }
   FillRequest request{
-      .prompts = tokens_of(
-          prompts, {.tokens = model.tokens, .positions = model.positions, .is_bytes = false}),
+      .prompts = tokens_of(prompts,
+                           {.tokens = model.tokens, .positions = model.positions, .codec = codec}),
       .mask = mask_of(words, model),
       .choice = choice,
       .seed = static_cast<std::uint64_t>(words.number("--seed", 1)),
@@ -102,7 +107,8 @@ void run_fill(const ToolWords& words, const SampledModel& model, const std::vect
   shape.positions = model.table_positions;
   LoadedModel loaded(model, {build_sampled(model, shape)}, backend);
   const Filled filled = fill_masks(loaded.program(0), request);
-  fmt::print("{}", words.has("--json") ? json_of(request, filled) : lines_of(request, filled));
+  fmt::print("{}", words.has("--json") ? json_of(request, filled, codec)
+                                       : lines_of(request, filled, codec));
 }
 
 }  // namespace ds

@@ -12,9 +12,10 @@
 
 namespace ds {
 
-/// Fills the masks of the prompts and prints the result. Errors: Error{usage}: an option that has
-/// no effect here, a prompt without a mask; as LoadedModel and fill_masks().
-void run_fill(const ToolWords& words, const SampledModel& model, const std::vector<Prompt>& prompts,
-              const TokenChoice& choice, Backend& backend);
+/// Fills the masks of the prompts and prints the result, as text if there is a codec. Errors:
+/// Error{usage}: an option that has no effect here, a prompt without a mask; as LoadedModel and
+/// fill_masks().
+void run_fill(const ToolWords& words, const SampledModel& model, const TextCodec* codec,
+              const std::vector<Prompt>& prompts, const TokenChoice& choice, Backend& backend);
 
 }  // namespace ds

@@ -9,7 +9,6 @@
 #include "engine/base/error.h"
 #include "engine/base/token_numbers.h"
 #include "engine/base/tool_options.h"
-#include "engine/data/byte_tokens.h"
 #include "engine/plugin/choose_backend.h"
 #include "engine/sample/decode_programs.h"
 #include "engine/sample/generate.h"
@@ -51,29 +50,36 @@ Backend backend_of(const ToolWords& words) {
 
 /// Returns an array with one line for each prompt.
 std::string json_of(const GenerateRequest& request, const std::vector<Continuation>& made,
-                    bool is_bytes) {
+                    const TextCodec* codec) {
   using Json = nlohmann::ordered_json;
   std::string all;
   for (std::size_t i = 0; i < made.size(); ++i) {
     Json one = {
         {"prompt", request.prompts[i]}, {"tokens", made[i].tokens}, {"ended", made[i].ended}};
-    if (is_bytes) one["text"] = decode_bytes(made[i].tokens);
+    if (codec != nullptr) one["text"] = codec->decode(made[i].tokens);
     all += i == 0 ? "[" : ",\n ";
     all += one.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return all + "]\n";
 }
 
-/// Returns texts with their prompts if tokens are bytes, which an encoder's model writes alone.
-std::string lines_of(const GenerateRequest& request, const std::vector<Continuation>& made,
-                     const SampledModel& model) {
-  const bool is_bytes = model.is_bytes;
+/// Returns the tokens of the continuations.
+std::string lines_of(const std::vector<Continuation>& made) {
+  std::string lines;
+  for (const Continuation& each : made) lines += text_of_tokens(each.tokens) + '\n';
+  return lines;
+}
+
+/// Returns the texts, with their prompts unless an encoder reads those.
+std::string texts_of(const GenerateRequest& request, const std::vector<Continuation>& made,
+                     const TextCodec& codec, bool with_prompts) {
   std::string lines;
   for (std::size_t i = 0; i < made.size(); ++i) {
-    if (is_bytes && made.size() > 1) lines += fmt::format("{}=== {}\n", i > 0 ? "\n" : "", i + 1);
-    if (is_bytes && !model.has_encoder()) lines += decode_bytes(request.prompts[i]);
-    lines += is_bytes ? decode_bytes(made[i].tokens) : text_of_tokens(made[i].tokens);
-    lines += '\n';
+    if (made.size() > 1) lines += fmt::format("{}=== {}\n", i > 0 ? "\n" : "", i + 1);
+    std::vector<std::int32_t> tokens;
+    if (with_prompts) tokens = request.prompts[i];
+    tokens.insert(tokens.end(), made[i].tokens.begin(), made[i].tokens.end());
+    lines += codec.decode(tokens) + '\n';
   }
   return lines;
 }
@@ -108,7 +114,7 @@ DecodeShape decode_shape(const GenerateRequest& request, const SampledModel& mod
           .encoder_len = apart ? longest : 0};
 }
 
-void run_generate(const ToolWords& words, const SampledModel& model,
+void run_generate(const ToolWords& words, const SampledModel& model, const TextCodec* codec,
                   const std::vector<Prompt>& prompts, GenerateRequest request, Backend& backend) {
   for (const char* option : {"--mask", "--candidates"}) {
     if (words.has(option))
@@ -118,7 +124,7 @@ void run_generate(const ToolWords& words, const SampledModel& model,
   request.prompts = tokens_of(prompts, {.tokens = model.tokens,
                                         .positions = model.positions,
                                         .length = request.length,
-                                        .is_bytes = model.is_bytes});
+                                        .codec = codec});
   request.valid_vocab = model.tokens;
   request.ends = ends_of(words, model);
   DecodePrograms programs =
@@ -128,8 +134,9 @@ void run_generate(const ToolWords& words, const SampledModel& model,
   Decoder decoder(loaded.program(0), loaded.program(1), model.start);
   GenerateTimes times;
   const std::vector<Continuation> made = generate(decoder, request, &times);
-  fmt::print("{}", words.has("--json") ? json_of(request, made, model.is_bytes)
-                                       : lines_of(request, made, model));
+  fmt::print("{}", words.has("--json") ? json_of(request, made, codec)
+                   : codec != nullptr  ? texts_of(request, made, *codec, !model.has_encoder())
+                                       : lines_of(made));
   tell_times(times);
 }
 
@@ -146,11 +153,14 @@ int run_sample(const std::vector<std::string>& words) {
   if (request.choice.top_k > model.tokens)
     throw Error(ErrorKind::usage, fmt::format("--top-k {} is more than the model's {} tokens",
                                               request.choice.top_k, model.tokens));
+  // Prompts of numbers are answered with numbers, unless tokens are bytes.
+  const bool has_text = model.is_bytes || may_have_text(prompts);
+  const std::unique_ptr<TextCodec> codec = has_text ? codec_of(model) : nullptr;
   Backend backend = backend_of(read);
   if (model.fills_masks()) {
-    run_fill(read, model, prompts, request.choice, backend);
+    run_fill(read, model, codec.get(), prompts, request.choice, backend);
   } else {
-    run_generate(read, model, prompts, request, backend);
+    run_generate(read, model, codec.get(), prompts, request, backend);
   }
   return 0;
 }

@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "engine/base/error.h"
-#include "engine/data/byte_tokens.h"
 
 namespace ds {
 namespace {
@@ -31,14 +30,20 @@ void read_file(const std::string& path, std::vector<Prompt>& prompts) {
 }
 
 std::vector<std::int32_t> numbers_of(const Prompt& prompt, const PromptLimits& limits) {
-  const bool is_text = prompt.is_text || (prompt.from_file && limits.is_bytes);
+  const bool is_text = prompt.is_text || (prompt.from_file && limits.codec != nullptr);
   if (!is_text && !prompt.from_file) return prompt.tokens;
   if (!is_text) return given_tokens(prompt.place, prompt.text);
-  if (!limits.is_bytes)
+  if (limits.codec == nullptr)
     throw Error(ErrorKind::usage,
-                fmt::format("{} is text, but the tokens of this model are not bytes", prompt.place),
+                fmt::format("{} is text, but this model has no tokenizer.json, and its tokens are "
+                            "not bytes",
+                            prompt.place),
                 fmt::format("give numbers below {}: --tokens 1,2,3", limits.tokens));
-  return encode_bytes(prompt.text);
+  std::vector<std::int32_t> tokens = limits.codec->encode(prompt.text);
+  if (tokens.empty())
+    throw Error(ErrorKind::usage, prompt.place + ": the tokenizer makes no tokens of it",
+                "give another text");
+  return tokens;
 }
 
 }  // namespace
@@ -65,6 +70,11 @@ std::int64_t together_of(const ToolWords& words, std::size_t prompts) {
 DType sampled_type(const ToolWords& words) {
   const std::string& name = words.value("--dtype");
   return name == "bf16" ? DType::bf16 : name == "fp16" ? DType::f16 : DType::f32;
+}
+
+bool may_have_text(const std::vector<Prompt>& prompts) {
+  return std::ranges::any_of(
+      prompts, [](const Prompt& prompt) { return prompt.is_text || prompt.from_file; });
 }
 
 std::int64_t longest_of(const std::vector<Prompt>& prompts) {

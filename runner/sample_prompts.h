@@ -8,6 +8,7 @@
 
 #include "engine/base/tool_options.h"
 #include "engine/tensor/tensor.h"
+#include "runner/text_codec.h"
 
 namespace ds {
 
@@ -16,7 +17,7 @@ struct Prompt {
   std::string place{};  // "prompt 2", "prompts.txt, line 3"
   std::string text{};
   bool is_text = false;                // else token numbers, from --tokens
-  bool from_file = false;              // text or numbers, as the model needs
+  bool from_file = false;              // text if the model has a codec, else numbers
   std::vector<std::int32_t> tokens{};  // where they are known without the model
 };
 
@@ -36,8 +37,11 @@ struct PromptLimits {
   std::int64_t tokens = 0;     // of the model
   std::int64_t positions = 0;  // of the model
   std::int64_t length = 0;     // tokens to add
-  bool is_bytes = false;
+  const TextCodec* codec = nullptr;
 };
+
+/// Returns whether a prompt is text, or may be.
+bool may_have_text(const std::vector<Prompt>& prompts);
 
 /// Returns the token numbers of every prompt. Errors: Error{usage} naming the prompt.
 std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts,

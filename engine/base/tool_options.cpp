@@ -91,13 +91,13 @@ constexpr ToolOption kSample[] = {
     {.name = "--prompt",
      .kind = Kind::text,
      .argument = "TEXT",
-     .help = "Prompt as text, for models whose tokens are bytes (several times:\n"
-             "several prompts)",
+     .help = "Prompt as text, for folders with a tokenizer.json and models whose\n"
+             "tokens are bytes (several times: several prompts)",
      .section = "Prompts",
      .repeats = true},
     {"--prompts", Kind::text, "FILE",
-     "File with a prompt on each line: token numbers, or text for models\n"
-     "whose tokens are bytes",
+     "File with a prompt on each line: text where --prompt may be used, else\n"
+     "token numbers",
      "Prompts"},
     {"--length", Kind::number, "N", "Most tokens to add to each prompt (default: 64)", "Tokens", 1,
      1 << 24},

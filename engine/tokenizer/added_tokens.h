@@ -15,9 +15,9 @@ struct AddedToken {
   std::string content{};
   std::int32_t number = 0;
   bool special = false;
-  bool normalized = false;           // is looked for in the normalized text
+  bool normalized = false;              // is looked for in the normalized text
   bool lstrip = false, rstrip = false;  // takes white space on that side with it
-  bool single_word = false;          // only between characters that are not of a word
+  bool single_word = false;             // only between characters that are not of a word
 };
 
 /// A part of a text: a token, or text between tokens where the token is -1.

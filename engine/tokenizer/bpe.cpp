@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <mutex>
-
 #include <queue>
 #include <utility>
 
@@ -127,9 +126,10 @@ class Bpe final : public TokenModel {
           right.size() >= prefix_.size() ? prefix_.size() : right.size());
       const std::int32_t made = number_of(left + std::string(rest));
       if (a < 0 || b < 0 || made < 0)
-        component.refuse(fmt::format("merge {}, \"{}\" and \"{}\", needs a token that the "
-                                     "vocabulary does not have",
-                                     rank, left, right));
+        component.refuse(
+            fmt::format("merge {}, \"{}\" and \"{}\", needs a token that the "
+                        "vocabulary does not have",
+                        rank, left, right));
       merges_.insert(a, b, {rank++, made});
     }
   }

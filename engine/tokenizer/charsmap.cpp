@@ -35,9 +35,7 @@ std::optional<std::string> decoded(const std::string& base64) {
 bool has_leaf(std::uint32_t unit) { return (unit >> 8U & 1U) != 0; }
 std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFFU; }
 std::uint32_t label_of(std::uint32_t unit) { return unit & (1U << 31U | 0xFFU); }
-std::uint32_t offset_of(std::uint32_t unit) {
-  return unit >> 10U << ((unit & 1U << 9U) >> 6U);
-}
+std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10U << ((unit & 1U << 9U) >> 6U); }
 
 }  // namespace
 

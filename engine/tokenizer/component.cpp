@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "engine/tokenizer/pattern.h"
 
 namespace ds {
 
-Component::Component(const Json& json, std::string place)
-    : json_(&json), place_(std::move(place)) {
+Component::Component(const Json& json, std::string place) : json_(&json), place_(std::move(place)) {
   if (!json.is_object()) refuse("is not an object");
 }
 
@@ -79,7 +79,8 @@ std::string Component::pattern() const {
 }
 
 void Component::refuse(const std::string& why) const {
-  throw Error(ErrorKind::config, fmt::format("{}: {}", place_, why),
+  constexpr std::size_t kMost = 300;  // of text from the file
+  throw Error(ErrorKind::config, fmt::format("{}: {}", place_, printable_text(why, kMost)),
               "see docs/tokenizers.md for what is read");
 }
 

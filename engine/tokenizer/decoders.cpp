@@ -29,9 +29,17 @@ std::string joined(const Tokens& tokens) {
 
 /// BERT's: spaces before punctuation and within contractions go.
 void clean_up(std::string& text) {
-  constexpr std::array<std::pair<const char*, const char*>, 11> kRules{
-      {{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
-       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 11> kRules{{{" .", "."},
+                                                                        {" ?", "?"},
+                                                                        {" !", "!"},
+                                                                        {" ,", ","},
+                                                                        {" ' ", "'"},
+                                                                        {" n't", "n't"},
+                                                                        {" 'm", "'m"},
+                                                                        {" do not", " don't"},
+                                                                        {" 's", "'s"},
+                                                                        {" 've", "'ve"},
+                                                                        {" 're", "'re"}}};
   for (const auto& [what, by] : kRules) replace_all(text, what, by);
 }
 

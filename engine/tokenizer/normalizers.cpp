@@ -130,10 +130,8 @@ Normalizer make_normalizer(const Component& component) {
   if (type == "BertNormalizer") return bert(component);
   if (type == "Nmt") return nmt();
   if (type == "Strip")
-    return [left = component.flag("strip_left", true),
-            right = component.flag("strip_right", true)](std::string& text) {
-      strip(text, left, right);
-    };
+    return [left = component.flag("strip_left", true), right = component.flag("strip_right", true)](
+               std::string& text) { strip(text, left, right); };
   if (type == "Prepend")
     return [content = component.text("prepend")](std::string& text) {
       if (!text.empty()) text.insert(0, content);
@@ -141,8 +139,8 @@ Normalizer make_normalizer(const Component& component) {
   if (type == "ByteLevel")
     return [bytes = ByteLevel()](std::string& text) { text = bytes.encoded(text); };
   if (type == "Precompiled") {
-    const auto map = std::make_shared<CharsMap>(component.text("precompiled_charsmap"),
-                                                component.place());
+    const auto map =
+        std::make_shared<CharsMap>(component.text("precompiled_charsmap"), component.place());
     return [map](std::string& text) { text = map->normalized(text); };
   }
   component.refuse_type();

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 
 namespace ds {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 constexpr const char* kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 
 [[noreturn]] void refuse(const std::string& expression, const std::string& why) {
-  throw Error(ErrorKind::config, fmt::format("regular expression {}: {}", expression, why),
+  throw Error(ErrorKind::config,
+              fmt::format("regular expression {}: {}", printable_text(expression, 300), why),
               "use a tokenizer whose patterns are those of a known model");
 }
 

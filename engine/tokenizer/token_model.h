@@ -15,7 +15,9 @@ namespace ds {
 /// Compares texts of any kind in a map by std::string.
 struct TextHash {
   using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
 };
 using TokenNumbers = std::unordered_map<std::string, std::int32_t, TextHash, std::equal_to<>>;
 

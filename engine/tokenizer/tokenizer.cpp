@@ -131,8 +131,7 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
   std::ranges::sort(specials);
 }
 
-void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first,
-                                      Numbers& tokens) const {
+void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens) const {
   std::string changed(text);
   if (normalizer) {
     // A text whose first character goes does not begin with what remains.

@@ -17,13 +17,13 @@ char32_t next(std::string_view text, std::size_t& at);
 std::size_t length_of(char first);
 void append(std::string& text, char32_t code_point);
 
-bool is_white_space(char32_t c);   // White_Space
-bool is_number(char32_t c);        // Nd, Nl, No
-bool is_punctuation(char32_t c);   // of ASCII, or P*
-bool is_mark(char32_t c);          // M*
-bool is_nonspacing(char32_t c);    // Mn
-bool is_other(char32_t c);         // Cc, Cf, Co, Cs
-bool is_han(char32_t c);           // the blocks that BERT sets apart
+bool is_white_space(char32_t c);  // White_Space
+bool is_number(char32_t c);       // Nd, Nl, No
+bool is_punctuation(char32_t c);  // of ASCII, or P*
+bool is_mark(char32_t c);         // M*
+bool is_nonspacing(char32_t c);   // Mn
+bool is_other(char32_t c);        // Cc, Cf, Co, Cs
+bool is_han(char32_t c);          // the blocks that BERT sets apart
 
 /// Appends the full lower-case mapping of one character, without context.
 void append_lower(std::string& text, char32_t c);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/base/error.h"
+#include "engine/base/text_error.h"
 #include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode.h"
 
@@ -131,7 +132,8 @@ class Unigram final : public TokenModel {
       tokens.push_back(number);
     } else if (!has_bytes_ || !add_bytes(piece, tokens)) {
       if (unknown_ < 0)
-        throw Error(ErrorKind::config, fmt::format("no tokens for \"{}\"", piece),
+        throw Error(ErrorKind::config,
+                    fmt::format("no tokens for \"{}\"", printable_text(piece, 100)),
                     "the tokenizer has no unknown token");
       tokens.push_back(static_cast<std::int32_t>(unknown_));
     }

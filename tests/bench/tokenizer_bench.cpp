@@ -1,4 +1,5 @@
-// Prints how long encoding a file takes with one thread: tokenizer_bench TOKENIZER FILE [ROUNDS]. tokenizer_bench.py compares.
+// Prints how long encoding a file takes with one thread: tokenizer_bench TOKENIZER FILE [ROUNDS].
+// tokenizer_bench.py compares.
 #include <fmt/format.h>
 
 #include <chrono>

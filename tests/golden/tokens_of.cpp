@@ -1,4 +1,5 @@
-// Prints tokens for make_tokenizer_fixture.py: tokens_of TOKENIZER reads a text in hexadecimal digits from each line.
+// Prints tokens for make_tokenizer_fixture.py: tokens_of TOKENIZER reads a text in hexadecimal
+// digits from each line.
 #include <fmt/format.h>
 
 #include <iostream>
