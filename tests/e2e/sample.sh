@@ -2,11 +2,8 @@
 # `dslaunch sample`: greedy tokens are those of transformers' generate(), whatever the batch and the threads; a checkpoint, its
 # export and the end of its training continue a prompt alike, under every ZeRO stage and offload; what cannot be is refused.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
-dslaunch=$DS_BIN/dslaunch
+. "$(dirname "$0")/../support/sample_command.sh" || exit 1
 fixtures=$DS_SOURCE/tests/golden/fixtures/sample
-
-# sample WORDS...: what `dslaunch sample` prints
-sample() { timeout -s KILL 60 "$dslaunch" sample "$@" 2>"$work/err" || fail "sample $*: exit $?: $(cat "$work/err")"; }
 
 for folder in "$fixtures"/*; do
   name=$(basename "$folder")
@@ -68,14 +65,6 @@ run_job 1 long "${keys[@]}" "${drawn[@]/sample.tokens=20/sample.tokens=100}"
 [ "$(head -c 20 "$work/long/sample.txt")" = "$(printf %s "$wanted" | head -c 20)" ] || fail "a longer sample begins otherwise"
 [ "$(wc -c <"$work/long/sample.txt")" -ge 108 ] || fail "a sample does not go beyond a sequence"
 
-# refused CODE TEXT WORDS...
-refused() {
-  local code=$1 text=$2 out
-  shift 2
-  out=$(timeout -s KILL 60 "$dslaunch" sample "$@" 2>&1 </dev/null)
-  [ $? = "$code" ] || fail "sample $*: exit code is not $code: $out"
-  case $out in *"$text"*) ;; *) fail "sample $*: expected '$text', found: $out" ;; esac
-}
 gpt2=$fixtures/gpt2
 refused 64 "takes a checkpoint or a Hugging Face folder" --tokens 1
 refused 64 "no prompt is given" "$gpt2"

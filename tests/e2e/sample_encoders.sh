@@ -2,19 +2,9 @@
 # `dslaunch sample` with encoders: BERT and RoBERTa fill masks with transformers' tokens and probabilities; a T5 continues alike from
 # its checkpoint, its export and at the end of its training, under every ZeRO stage, offload and with adapters.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+. "$(dirname "$0")/../support/sample_command.sh" || exit 1
 command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
-dslaunch=$DS_BIN/dslaunch
 fixtures=$DS_SOURCE/tests/golden/fixtures
-
-sample() { timeout -s KILL 60 "$dslaunch" sample "$@" 2>"$work/err" || fail "sample $*: exit $?: $(cat "$work/err")"; }
-# refused CODE TEXT WORDS...
-refused() {
-  local code=$1 text=$2 out
-  shift 2
-  out=$(timeout -s KILL 60 "$dslaunch" sample "$@" 2>&1 </dev/null)
-  [ $? = "$code" ] || fail "sample $*: exit code is not $code: $out"
-  case $out in *"$text"*) ;; *) fail "sample $*: expected '$text', found: $out" ;; esac
-}
 
 for folder in "$fixtures"/masks/*; do
   name=$(basename "$folder") mask=$(cat "$folder/mask.txt")

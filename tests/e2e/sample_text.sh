@@ -2,11 +2,9 @@
 # `dslaunch sample` with text: a folder's tokenizer.json makes tokens of prompts and text of tokens, for models that continue, that
 # have an encoder, and that fill masks; tokenizers that cannot be read are refused.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
+. "$(dirname "$0")/../support/sample_command.sh" || exit 1
 command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
-dslaunch=$DS_BIN/dslaunch
 fixtures=$DS_SOURCE/tests/golden/fixtures
-
-sample() { timeout -s KILL 60 "$dslaunch" sample "$@" 2>"$work/err" || fail "sample $*: exit $?: $(cat "$work/err")"; }
 
 # The fixtures' models have 61 tokens: here 60 characters, and [MASK].
 cat >"$work/tokenizer.py" <<'END'
@@ -47,14 +45,6 @@ wanted=$(text_of $(head -1 "$work/bert/filled.txt"))
 [ "$(sample "$work/bert" --prompt '([MASK]*')" = "$wanted" ] || fail "bert: $(sample "$work/bert" --prompt '([MASK]*'), not $wanted"
 sample "$work/bert" --prompt '([MASK]*' --candidates 1 | grep -q "^  2: 'B' 0.3555$" || fail "bert: $(sample "$work/bert" --prompt '([MASK]*' --candidates 1)"
 
-# refused CODE TEXT WORDS...
-refused() {
-  local code=$1 text=$2 out
-  shift 2
-  out=$(timeout -s KILL 60 "$dslaunch" sample "$@" 2>&1 </dev/null)
-  [ $? = "$code" ] || fail "sample $*: exit code is not $code: $out"
-  case $out in *"$text"*) ;; *) fail "sample $*: expected '$text', found: $out" ;; esac
-}
 refused 64 "prompt 1: the tokenizer makes no tokens of it" "$work/gpt2" --prompt '~~'
 refused 64 "this model has no tokenizer.json" "$fixtures/sample/gpt2" --prompt Hello
 echo '{"model": {"type": "WordLevel"}}' >"$work/gpt2/tokenizer.json"
