@@ -26,8 +26,9 @@ TEST_CASE("prompts come from numbers, then from text, in order") {
   const auto given =
       prompts({"--prompt=b", "--tokens", "3,4 5", "FOLDER", "--tokens=6", "--prompt=a"});
   REQUIRE(given.size() == 4);
+  const std::unique_ptr<TextCodec> bytes = codec_of({.is_bytes = true});
   const auto tokens =
-      tokens_of(given, {.tokens = 256, .positions = 10, .length = 7, .is_bytes = true});
+      tokens_of(given, {.tokens = 256, .positions = 10, .length = 7, .codec = bytes.get()});
   CHECK(tokens == std::vector<std::vector<std::int32_t>>{{3, 4, 5}, {6}, {'b'}, {'a'}});
   CHECK(longest_of(given) == 3);
 }
