@@ -11,7 +11,8 @@
 namespace ds {
 namespace {
 
-// Oniguruma's \w is the one of Unicode Annex 18; PCRE2's lacks marks.
+// Oniguruma's \w is the one of Unicode Annex 18; PCRE2's lacks marks. PCRE2's \s has U+180E, which
+// is no white space since Unicode 6.3.
 constexpr const char* kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 
 [[noreturn]] void refuse(const std::string& expression, const std::string& why) {
@@ -30,6 +31,8 @@ std::string translated(const std::string& expression) {
       const char next = expression[++i];
       if (next == 'w') {
         out += in_class ? kWord : fmt::format("[{}]", kWord);
+      } else if (next == 's' || next == 'S') {
+        out += next == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
       } else if (next == 'W' && !in_class) {
         out += fmt::format("[^{}]", kWord);
       } else if (next == 'W' || next == 'h' || next == 'H') {
