@@ -7,6 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
+#include "engine/tokenizer/unicode.h"
 
 namespace ds {
 namespace {
@@ -94,7 +95,7 @@ void Pattern::find(std::string_view text, std::vector<Part>& found) const {
   found.clear();
   pcre2_match_data* const data = match_data();
   std::size_t at = 0;
-  while (at <= text.size()) {
+  while (at <= text.size() && !text.empty()) {
     const auto match = [&](std::uint32_t options) {
       return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                          at, PCRE2_NO_UTF_CHECK | options, data, nullptr);
@@ -106,12 +107,14 @@ void Pattern::find(std::string_view text, std::vector<Part>& found) const {
       refuse(compiled_->expression,
              fmt::format("a text of {} bytes needs too many steps", text.size()));
     const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(data);
-    if (place[1] > place[0]) found.emplace_back(place[0], place[1]);
+    const bool is_empty = place[0] == place[1];
     at = place[1];
-    if (place[1] == place[0]) {  // an empty match: go on behind the next character
-      if (at == text.size()) return;
-      ++at;
-      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
+    if (!is_empty || found.empty() || found.back().second != at) {
+      found.emplace_back(place[0], place[1]);
+    } else if (at == text.size()) {
+      return;
+    } else {  // the same empty match again: go on behind the next character
+      at += unicode::length_of(text[at]);
     }
   }
 }

@@ -123,6 +123,31 @@ TEST_CASE("threads share a tokenizer with expressions") {
   CHECK(different == std::array<int, 4>{});
 }
 
+TEST_CASE("an expression that only looks ahead cuts there") {
+  Json json = bpe();
+  json["pre_tokenizer"] = {{"type", "Split"},
+                           {"pattern", {{"Regex", "(?=b)"}}},
+                           {"behavior", "Isolated"},
+                           {"invert", false}};
+  CHECK(opened(json).encode("abab") == Tokens{0, 1, 0, 1});
+}
+
+// The texts are those that tokenizers 0.23.3 printed.
+TEST_CASE("added tokens decode to their normalized text, and are special by the written one") {
+  const Json added = {{{"id", 2}, {"content", "<PAD>"}, {"special", true}, {"normalized", true}},
+                      {{"id", 3}, {"content", "<EOS>"}, {"special", true}},
+                      {{"id", 4}, {"content", "LAUNCH"}, {"normalized", true}}};
+  const Json normalizers = {{{"type", "Lowercase"}}, {{"type", "Prepend"}, {"prepend", "_"}}};
+  const Tokenizer tokenizer = opened(
+      {{"model", {{"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}}}, {"merges", Json::array()}}},
+       {"normalizer", {{"type", "Sequence"}, {"normalizers", normalizers}}},
+       {"added_tokens", added}});
+  CHECK(tokenizer.decode(Tokens{2, 3, 4}, true) == "_<pad> <EOS> _launch");
+  CHECK(tokenizer.decode(Tokens{2, 3, 4}) == "_<pad> _launch");
+  CHECK(tokenizer.number_of("LAUNCH") == 4);
+  CHECK(!tokenizer.number_of("_launch"));
+}
+
 TEST_CASE("components that are not supported are refused by name and place") {
   Json json = bpe();
   json["pre_tokenizer"] = {{"type", "Sequence"},
@@ -173,7 +198,9 @@ TEST_CASE("damaged files are refused") {
 TEST_CASE("expressions find what Oniguruma finds") {
   std::vector<Part> found;
   Pattern("a*").find("baab", found);
-  CHECK(found == std::vector<Part>{{1, 3}});
+  CHECK(found == std::vector<Part>{{0, 0}, {1, 3}, {4, 4}});  // none at 3, where one ends
+  Pattern("x*").find("", found);
+  CHECK(found.empty());
   Pattern(R"(\w+)").find("a\xCC\x81_1 \xE2\x91\xA0",
                          found);  // a mark is of a word, a circled 1 is not
   CHECK(found == std::vector<Part>{{0, 5}});
