@@ -7,6 +7,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
+#include "engine/tokenizer/unicode.h"
 
 namespace ds {
 namespace {
@@ -51,16 +52,23 @@ std::string translated(const std::string& expression) {
   return out;
 }
 
+/// Returns the place for one match. Each thread has its own, because threads share expressions.
+pcre2_match_data* match_data() {
+  struct Free {
+    void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+  };
+  thread_local const std::unique_ptr<pcre2_match_data, Free> kData(
+      pcre2_match_data_create(1, nullptr));
+  DS_ASSERT(kData != nullptr);
+  return kData.get();
+}
+
 }  // namespace
 
 struct Pattern::Compiled {
   std::string expression{};
   pcre2_code* code = nullptr;
-  pcre2_match_data* match = nullptr;
-  ~Compiled() {
-    pcre2_match_data_free(match);
-    pcre2_code_free(code);
-  }
+  ~Compiled() { pcre2_code_free(code); }
 };
 
 Pattern::Pattern(const std::string& expression) : compiled_(std::make_unique<Compiled>()) {
@@ -77,8 +85,6 @@ Pattern::Pattern(const std::string& expression) : compiled_(std::make_unique<Com
     refuse(expression, reinterpret_cast<const char*>(why.data()));
   }
   pcre2_jit_compile(compiled_->code, PCRE2_JIT_COMPLETE);  // else it is interpreted
-  compiled_->match = pcre2_match_data_create(1, nullptr);
-  DS_ASSERT(compiled_->match != nullptr);
 }
 
 Pattern::~Pattern() = default;
@@ -87,11 +93,12 @@ Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
 void Pattern::find(std::string_view text, std::vector<Part>& found) const {
   found.clear();
+  pcre2_match_data* const data = match_data();
   std::size_t at = 0;
-  while (at <= text.size()) {
+  while (at <= text.size() && !text.empty()) {
     const auto match = [&](std::uint32_t options) {
       return pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                         at, PCRE2_NO_UTF_CHECK | options, compiled_->match, nullptr);
+                         at, PCRE2_NO_UTF_CHECK | options, data, nullptr);
     };
     int count = match(0);
     if (count == PCRE2_ERROR_JIT_STACKLIMIT) count = match(PCRE2_NO_JIT);
@@ -99,13 +106,15 @@ void Pattern::find(std::string_view text, std::vector<Part>& found) const {
     if (count < 0)
       refuse(compiled_->expression,
              fmt::format("a text of {} bytes needs too many steps", text.size()));
-    const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(compiled_->match);
-    if (place[1] > place[0]) found.emplace_back(place[0], place[1]);
+    const PCRE2_SIZE* const place = pcre2_get_ovector_pointer(data);
+    const bool is_empty = place[0] == place[1];
     at = place[1];
-    if (place[1] == place[0]) {  // an empty match: go on behind the next character
-      if (at == text.size()) return;
-      ++at;
-      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
+    if (!is_empty || found.empty() || found.back().second != at) {
+      found.emplace_back(place[0], place[1]);
+    } else if (at == text.size()) {
+      return;
+    } else {  // the same empty match again: go on behind the next character
+      at += unicode::length_of(text[at]);
     }
   }
 }

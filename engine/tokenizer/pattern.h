@@ -24,8 +24,9 @@ class Pattern {
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
 
-  /// Replaces `found` by the matches in a valid UTF-8 text, in order, without empty ones. Errors:
-  /// Error{config} where the expression needs more steps than PCRE2 allows.
+  /// Replaces `found` by the matches in a valid UTF-8 text, in order. A match may be empty, but not
+  /// at the end of the match before it. An empty text has none. Errors: Error{config} where the
+  /// expression needs more steps than PCRE2 allows.
   void find(std::string_view text, std::vector<Part>& found) const;
 
  private:

@@ -83,7 +83,8 @@ void cut(const Word& word, const std::vector<Part>& found, Behavior behavior, bo
   const std::vector<Cut> cuts = cuts_of(word.text, found, inverted);
   for (const auto& [first, end] :
        behavior == Behavior::merged_with_next ? merged_with_next(cuts) : kept(cuts, behavior))
-    out.push_back({word.text.substr(first, end - first), word.is_first && first == 0});
+    if (end > first)
+      out.push_back({word.text.substr(first, end - first), word.is_first && first == 0});
 }
 
 /// Cuts words where `find` finds parts.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -119,15 +120,19 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
     texts.emplace(number, text);
     size = std::max<std::int64_t>(size, number + 1);
   }
+  std::unordered_set<std::string> special_contents;
   for (const AddedToken& token : tokens) {
-    texts.insert_or_assign(token.number, token.content);
     added.insert_or_assign(token.content, token.number);
     size = std::max<std::int64_t>(size, token.number + 1);
-    if (token.special) specials.push_back(token.number);
+    if (token.special) special_contents.insert(token.content);
     std::string content = token.content;
     if (token.normalized && normalizer) normalizer(content);
     (token.normalized ? normalized : raw).add(token, content);
+    texts.insert_or_assign(token.number, std::move(content));
   }
+  // The library decodes to the normalized text, and knows special tokens by the text as written.
+  for (const AddedToken& token : tokens)
+    if (special_contents.contains(texts.at(token.number))) specials.push_back(token.number);
   std::ranges::sort(specials);
 }
 

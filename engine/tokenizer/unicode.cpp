@@ -2,8 +2,12 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <cstdlib>
+#include <iterator>
+#include <span>
+#include <vector>
 
 #include "engine/base/error.h"
 
@@ -37,6 +41,38 @@ utf8proc_category_t category(char32_t c) {
 }
 
 bool is_between(char32_t c, char32_t first, char32_t last) { return c >= first && c <= last; }
+
+std::vector<utf8proc_int32_t> decomposed(std::string_view text, utf8proc_option_t options) {
+  std::vector<utf8proc_int32_t> points;
+  points.reserve(text.size());
+  std::array<utf8proc_int32_t, 32> made{};  // the longest decomposition has 18 (U+FDFA)
+  for (std::size_t at = 0; at < text.size();) {
+    int boundary = 0;
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(next(text, at)), made.data(),
+                                std::ssize(made), options, &boundary);
+    DS_ASSERT(count >= 0 && count <= std::ssize(made), "the text is valid UTF-8");
+    points.insert(points.end(), made.begin(), made.begin() + count);
+  }
+  return points;
+}
+
+/// Sorts each run of marks by their combining classes (Unicode, section 3.11).
+void sort_marks(std::vector<utf8proc_int32_t>& points) {
+  const auto combining_class = [](utf8proc_int32_t c) {
+    return utf8proc_get_property(c)->combining_class;
+  };
+  const auto is_mark = [&](utf8proc_int32_t c) { return combining_class(c) != 0; };
+  for (auto first = points.begin();;) {
+    first = std::find_if(first, points.end(), is_mark);
+    if (first == points.end()) return;
+    const auto end = std::find_if_not(first, points.end(), is_mark);
+    std::stable_sort(first, end, [&](utf8proc_int32_t a, utf8proc_int32_t b) {
+      return combining_class(a) < combining_class(b);
+    });
+    first = end;
+  }
+}
 
 }  // namespace
 
@@ -138,20 +174,25 @@ void append_lower(std::string& text, char32_t c) {
   }
 }
 
+// utf8proc_map() is not used: its sort of marks takes quadratic time in their number.
 std::string normalized(std::string_view text, Form form) {
+  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+    return std::string(text);
   const bool composes = form == Form::nfc || form == Form::nfkc;
   const bool compatible = form == Form::nfkc || form == Form::nfkd;
   const auto options = static_cast<utf8proc_option_t>(
       static_cast<unsigned>(UTF8PROC_STABLE) |
       static_cast<unsigned>(composes ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
       static_cast<unsigned>(compatible ? UTF8PROC_COMPAT : 0));
-  utf8proc_uint8_t* made = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &made, options);
-  DS_ASSERT(length >= 0, "the text is valid UTF-8");
-  std::string out(reinterpret_cast<const char*>(made), static_cast<std::size_t>(length));
-  std::free(made);  // NOLINT: utf8proc allocates with malloc
+  std::vector<utf8proc_int32_t> points = decomposed(text, options);
+  sort_marks(points);
+  const utf8proc_ssize_t count =
+      utf8proc_normalize_utf32(points.data(), std::ssize(points), options);
+  DS_ASSERT(count >= 0, "the text is valid UTF-8");
+  std::string out;
+  out.reserve(text.size());
+  for (const utf8proc_int32_t point : std::span(points).first(static_cast<std::size_t>(count)))
+    append(out, static_cast<char32_t>(point));
   return out;
 }
 

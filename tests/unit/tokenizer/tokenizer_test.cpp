@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "engine/base/error.h"
 #include "engine/tokenizer/pattern.h"
@@ -75,6 +77,77 @@ TEST_CASE("a word of 2 MB takes no more than n log n steps") {
   CHECK(tokenizer.encode(word) == Tokens(1 << 19, 3));
 }
 
+TEST_CASE("200,000 marks in a row are put in order") {
+  constexpr int kPairs = 100000;
+  std::string text = "q", sorted = "q";
+  for (int i = 0; i < kPairs; ++i) text += "\xCC\x81\xCC\xA3";  // classes 230 and 220
+  for (int i = 0; i < kPairs; ++i) sorted += "\xCC\xA3";
+  for (int i = 0; i < kPairs; ++i) sorted += "\xCC\x81";
+  CHECK((unicode::normalized(text, unicode::Form::nfd) == sorted));
+}
+
+TEST_CASE("normal forms: order of marks, composition, compatibility, Hangul") {
+  using unicode::Form;
+  const auto in = [](Form form, const char* text) { return unicode::normalized(text, form); };
+  CHECK(in(Form::nfc, "plain ASCII\r\n") == "plain ASCII\r\n");
+  CHECK(in(Form::nfd, "\u1E69") == "s\u0323\u0307");
+  CHECK(in(Form::nfc, "s\u0307\u0323") == "\u1E69");
+  CHECK(in(Form::nfc, "\u0958") == "\u0915\u093C");  // excluded from composition
+  CHECK(in(Form::nfd, "\uD55C") == "\u1112\u1161\u11AB");
+  CHECK(in(Form::nfc, "\u1112\u1161\u11AB") == "\uD55C");
+  CHECK(in(Form::nfkc, "\uFB01\u00BD") == "fi1\u20442");
+  CHECK(in(Form::nfkd, "\u00E9\u2460") == "e\u03011");
+  CHECK(unicode::normalized(std::string_view("\0\u00E9", 3), Form::nfd) ==
+        std::string_view("\0e\u0301", 4));
+}
+
+TEST_CASE("threads share a tokenizer with expressions") {
+  Json json = bpe();
+  json["model"]["vocab"][" "] = 5;
+  json["pre_tokenizer"] = {{"type", "Split"},
+                           {"pattern", {{"Regex", "ab|b+| +"}}},
+                           {"behavior", "Isolated"},
+                           {"invert", false}};
+  const Tokenizer tokenizer = opened(json);
+  std::string text;
+  for (int i = 0; i < 5000; ++i)
+    text += std::string(i % 3 + 1, 'b') + " abab" + (i % 2 ? " " : "a");
+  const Tokens wanted = tokenizer.encode(text);
+  std::array<int, 4> different{};
+  std::vector<std::thread> threads;
+  for (int& count : different)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) count += tokenizer.encode(text) != wanted;
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(different == std::array<int, 4>{});
+}
+
+TEST_CASE("an expression that only looks ahead cuts there") {
+  Json json = bpe();
+  json["pre_tokenizer"] = {{"type", "Split"},
+                           {"pattern", {{"Regex", "(?=b)"}}},
+                           {"behavior", "Isolated"},
+                           {"invert", false}};
+  CHECK(opened(json).encode("abab") == Tokens{0, 1, 0, 1});
+}
+
+// The texts are those that tokenizers 0.23.3 printed.
+TEST_CASE("added tokens decode to their normalized text, and are special by the written one") {
+  const Json added = {{{"id", 2}, {"content", "<PAD>"}, {"special", true}, {"normalized", true}},
+                      {{"id", 3}, {"content", "<EOS>"}, {"special", true}},
+                      {{"id", 4}, {"content", "LAUNCH"}, {"normalized", true}}};
+  const Json normalizers = {{{"type", "Lowercase"}}, {{"type", "Prepend"}, {"prepend", "_"}}};
+  const Tokenizer tokenizer = opened(
+      {{"model", {{"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}}}, {"merges", Json::array()}}},
+       {"normalizer", {{"type", "Sequence"}, {"normalizers", normalizers}}},
+       {"added_tokens", added}});
+  CHECK(tokenizer.decode(Tokens{2, 3, 4}, true) == "_<pad> <EOS> _launch");
+  CHECK(tokenizer.decode(Tokens{2, 3, 4}) == "_<pad> _launch");
+  CHECK(tokenizer.number_of("LAUNCH") == 4);
+  CHECK(!tokenizer.number_of("_launch"));
+}
+
 TEST_CASE("components that are not supported are refused by name and place") {
   Json json = bpe();
   json["pre_tokenizer"] = {{"type", "Sequence"},
@@ -125,7 +198,9 @@ TEST_CASE("damaged files are refused") {
 TEST_CASE("expressions find what Oniguruma finds") {
   std::vector<Part> found;
   Pattern("a*").find("baab", found);
-  CHECK(found == std::vector<Part>{{1, 3}});
+  CHECK(found == std::vector<Part>{{0, 0}, {1, 3}, {4, 4}});  // none at 3, where one ends
+  Pattern("x*").find("", found);
+  CHECK(found.empty());
   Pattern(R"(\w+)").find("a\xCC\x81_1 \xE2\x91\xA0",
                          found);  // a mark is of a word, a circled 1 is not
   CHECK(found == std::vector<Part>{{0, 5}});
