@@ -17,7 +17,7 @@ std::size_t last_character(std::string_view text) {
 
 /// Returns whether a text is one character of a word.
 bool is_of_word(std::string_view character) {
-  static const Pattern kWord(R"([\w\x{200c}\x{200d}])");
+  static const Pattern kWord(std::string("[") + kRustWord + "]");
   std::vector<Part> found;
   kWord.find(character, found);
   return !found.empty();

@@ -13,6 +13,10 @@ namespace ds {
 /// A part of a text, [first, second) in bytes.
 using Part = std::pair<std::size_t, std::size_t>;
 
+/// The characters of words for the library's own code, for use within [ ]: Rust's \w (Unicode Annex
+/// 18). It differs from \w in an expression of a file, which means Oniguruma's.
+inline constexpr const char* kRustWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
+
 class Pattern {
  public:
   /// `expression`: as the tokenizers library gives it to Oniguruma. Errors: Error{config}: not a

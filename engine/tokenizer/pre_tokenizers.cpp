@@ -12,9 +12,6 @@
 namespace ds {
 namespace {
 
-// In the library's own expression, \w has U+200C and U+200D (Unicode Annex 18).
-constexpr const char* kWordsOrRest = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
-
 /// What becomes of the parts of a text that match.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
@@ -176,7 +173,8 @@ PreTokenizer make_pre_tokenizer(const Component& component) {
   if (type == "Split")
     return by_pattern(component.pattern(), behavior_of(component, ""),
                       component.flag("invert", false));
-  if (type == "Whitespace") return by_pattern(kWordsOrRest, Behavior::removed, true);
+  if (type == "Whitespace")
+    return by_pattern(fmt::format("[{0}]+|[^{0}\\s]+", kRustWord), Behavior::removed, true);
   if (type == "WhitespaceSplit") return by_class(unicode::is_white_space, Behavior::removed);
   if (type == "BertPreTokenizer")
     return all_of({by_class(unicode::is_white_space, Behavior::removed),

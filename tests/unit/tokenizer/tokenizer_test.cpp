@@ -204,6 +204,10 @@ TEST_CASE("expressions find what Oniguruma finds") {
   Pattern(R"(\w+)").find("a\xCC\x81_1 \xE2\x91\xA0",
                          found);  // a mark is of a word, a circled 1 is not
   CHECK(found == std::vector<Part>{{0, 5}});
+  Pattern(R"(\w+)").find("\u00BDx\u00B2 \u200D\u2153", found);  // nor are a joiner and a third
+  CHECK(found == std::vector<Part>{{0, 5}});
+  Pattern(fmt::format("[{}]+", kRustWord)).find("\u00BDx\u00B2\u200D", found);
+  CHECK(found == std::vector<Part>{{2, 3}, {5, 8}});
   Pattern(escaped("a.b\\")).find("axb\\a.b\\", found);
   CHECK(found == std::vector<Part>{{4, 8}});
 }
