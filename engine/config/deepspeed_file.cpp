@@ -1,4 +1,5 @@
-// Reads a DeepSpeed configuration, turns settings into entries, and compares them with train.toml's.
+// Reads a DeepSpeed configuration, turns settings into entries, and compares them with
+// train.toml's.
 #include "engine/config/deepspeed_file.h"
 
 #include <algorithm>
@@ -21,12 +22,14 @@ constexpr std::size_t kMaxFileBytes = 1 << 20;
 std::string read_text(const std::string& path) {
   std::error_code status;
   if (std::filesystem::is_directory(path, status))
-    throw Error(ErrorKind::config, fmt::format("{}: is a folder, not a DeepSpeed configuration", path),
+    throw Error(ErrorKind::config,
+                fmt::format("{}: is a folder, not a DeepSpeed configuration", path),
                 "name the JSON file inside it");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(ErrorKind::config,
-                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)), "check the path");
+                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)),
+                "check the path");
   std::string text(kMaxFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -137,17 +140,18 @@ void need_agreement(const std::vector<Entry>& file, const DeepSpeedFile& json) {
     ++count;
   }
   if (count == 0) return;
-  throw Error(ErrorKind::config,
-              fmt::format("{}: {} of {} has another value{} than {}:{}", file.front().place.source,
-                          count, count == 1 ? "key" : "keys", count == 1 ? "" : "s", json.path,
-                          message),
-              "delete each of them in one of the two files");
+  throw Error(
+      ErrorKind::config,
+      fmt::format("{}: {} of {}'s keys {}:{}", file.front().place.source, count, json.path,
+                  count == 1 ? "has another value here" : "have other values here", message),
+      "delete each of them in one of the two files");
 }
 
 }  // namespace
 
 DeepSpeedFile read_deepspeed(const std::string& path, const DsContext& context) {
-  DeepSpeedFile read{.path = path, .text = read_text(path), .conversion = {}, .defaults = {}, .given = {}};
+  DeepSpeedFile read{
+      .path = path, .text = read_text(path), .conversion = {}, .defaults = {}, .given = {}};
   const JsonFile file{read.text, read.path};
   const std::string folder = std::filesystem::path(path).parent_path();
   read.conversion = convert_deepspeed(file, context);

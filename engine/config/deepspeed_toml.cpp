@@ -48,8 +48,9 @@ std::string batch_note(const DsConversion& conversion) {
                      accum = size("batch.accum");
   if (global == 0 || micro == 0 || accum == 0) return "";
   const std::int64_t ranks = global / micro / accum;
-  return fmt::format("# {} = {} * {} * {}: this batch is that of {} {}; delete one of the three for others.\n",
-                     global, micro, accum, ranks, ranks, ranks == 1 ? "rank" : "ranks");
+  return fmt::format(
+      "# {} = {} * {} * {}: this batch is that of {} {}; delete one of the three for others.\n",
+      global, micro, accum, ranks, ranks, ranks == 1 ? "rank" : "ranks");
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ std::string deepspeed_json(const DeepSpeedFile& file) {
   nlohmann::ordered_json passed = nlohmann::ordered_json::array();
   for (const DsPassed& each : file.conversion.passed)
     passed.push_back({{"from", each.from}, {"value", each.value}, {"why", each.why}});
-  return nlohmann::ordered_json{{"settings", std::move(settings)}, {"passed_over", std::move(passed)}}
+  return nlohmann::ordered_json{{"settings", std::move(settings)},
+                                {"passed_over", std::move(passed)}}
              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }

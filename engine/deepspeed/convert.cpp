@@ -48,19 +48,20 @@ bool to_value(const JsonValue& value, DsValue& out) {
   }
 }
 
-/// Returns whether an object asks for nothing: its "enabled" is missing, false or "auto".
-bool is_off(const JsonValue& value, std::string_view switch_name) {
+/// Returns whether an object asks for nothing: its switch is missing, false, "auto" or at most
+/// `most`.
+bool is_off(const JsonValue& value, std::string_view switch_name, std::int64_t most) {
   if (!value.is(Kind::object)) return value.is(Kind::flag) && !value.flag;
   const JsonMember* found = value.find(switch_name);
   if (found == nullptr || found->value.is(Kind::null)) return true;
   if (found->value.is(Kind::text)) return found->value.text == "auto";
-  if (found->value.is(Kind::integer)) return found->value.integer <= 1;
+  if (found->value.is(Kind::integer)) return found->value.integer <= most;
   return found->value.is(Kind::flag) && !found->value.flag;
 }
 
 bool is_harmless(const DsKey& key, const JsonValue& value, std::string_view shown) {
-  if (key.harmless == "@off") return is_off(value, "enabled");
-  if (key.harmless.starts_with('@')) return is_off(value, key.harmless.substr(1));
+  if (key.harmless == "@off") return is_off(value, "enabled", 0);
+  if (key.harmless.starts_with('@')) return is_off(value, key.harmless.substr(1), 1);
   const std::string whole = fmt::format("|{}|", key.harmless);
   return !key.harmless.empty() && shown.find('|') == std::string_view::npos &&
          whole.find(fmt::format("|{}|", shown)) != std::string::npos;
@@ -131,7 +132,8 @@ void DsConverter::copy(std::string_view path, std::string_view key) {
   if (found == nullptr) return;
   DsValue value;
   if (to_value(found->value, value)) return set(key, std::move(value), path);
-  refuse(path, fmt::format("{} is {}, which {} cannot be", path, shown_value(file_, found->value), key),
+  refuse(path,
+         fmt::format("{} is {}, which {} cannot be", path, shown_value(file_, found->value), key),
          "docs/deepspeed.md shows what is converted");
 }
 
@@ -148,6 +150,7 @@ void DsConverter::pass(std::string_view path, std::string_view why) {
 }
 
 void DsConverter::pass(const JsonMember& member, std::string_view path, std::string_view why) {
+  std::erase_if(out.passed, [path](const DsPassed& other) { return other.from == path; });
   const std::string value =
       member.value.is(Kind::object) ? "{...}" : shown_value(file_, member.value);
   out.passed.push_back({std::string(path), value, std::string(why)});
@@ -171,7 +174,8 @@ void DsConverter::member(const JsonMember& each, const std::string& path) {
   if (each.value.is(Kind::null)) return pass(each, path, "null asks for nothing");
   if (path == "zero_optimization" && each.value.is(Kind::flag))  // a form that DeepSpeed deprecates
     return set("zero.stage", std::int64_t{each.value.flag ? 1 : 0}, path);
-  refuse(path, fmt::format("{} must be an object", path), fmt::format("write \"{}\": {{...}}", path));
+  refuse(path, fmt::format("{} must be an object", path),
+         fmt::format("write \"{}\": {{...}}", path));
 }
 
 void DsConverter::row(const DsKey& key, const JsonMember& each, const std::string& path) {
@@ -190,11 +194,10 @@ void DsConverter::row(const DsKey& key, const JsonMember& each, const std::strin
       if (text_of(&each) == "auto" || is_harmless(key, each.value, shown_value(file_, each.value)))
         return pass(each, path, "asks for nothing");
       const std::size_t cut = key.text.rfind("; ");
-      const std::string_view advice =
-          cut == std::string_view::npos ? "" : key.text.substr(cut + 2);
-      out.findings.push_back(json_error(
-          file_, each.name_offset, fmt::format("{}: {}", path, key.text.substr(0, cut)),
-          std::string(advice)));
+      const std::string_view advice = cut == std::string_view::npos ? "" : key.text.substr(cut + 2);
+      out.findings.push_back(json_error(file_, each.name_offset,
+                                        fmt::format("{}: {}", path, key.text.substr(0, cut)),
+                                        std::string(advice)));
   }
 }
 
@@ -232,7 +235,8 @@ DsConversion convert_deepspeed(const JsonFile& file, const DsContext& context) {
 Error joined_findings(const JsonFile& file, const std::vector<Error>& findings) {
   DS_ASSERT(!findings.empty());
   if (findings.size() == 1) return findings.front();
-  std::string message = fmt::format("{}: {} keys cannot be converted\n", file.name, findings.size());
+  std::string message =
+      fmt::format("{}: {} keys cannot be converted\n", file.name, findings.size());
   for (std::size_t i = 0; i + 1 < findings.size(); ++i) message += findings[i].for_people() + "\n";
   return {ErrorKind::config, message + findings.back().what(), findings.back().hint()};
 }

@@ -55,10 +55,11 @@ void DsConverter::convert_batch() {
   }
   const auto [global, micro, accum] = sizes;
   if (global % micro == 0 && global / micro % accum == 0) return;
-  refuse(kGlobal,
-         fmt::format("{} = {} is not a multiple of {} = {} * {} = {}, so it fits no number of ranks",
-                     kGlobal, global, kMicro, micro, kAccum, accum),
-         "delete one of the three: any two give the third");
+  refuse(
+      kGlobal,
+      fmt::format("{} = {} is not a multiple of {} = {} * {} = {}, so it fits no number of ranks",
+                  kGlobal, global, kMicro, micro, kAccum, accum),
+      "delete one of the three: any two give the third");
 }
 
 void DsConverter::convert_precision() {
@@ -74,8 +75,8 @@ void DsConverter::convert_precision() {
     return found->value.is(Kind::flag) && found->value.flag;
   };
   const bool fp16 = is_on("fp16.enabled", "fp16"), bf16 = is_on("bf16.enabled", "bf16");
-  for (const auto& [path, on, name] : {std::tuple{"fp16.enabled", fp16, "fp16"},
-                                       std::tuple{"bf16.enabled", bf16, "bf16"}}) {
+  for (const auto& [path, on, name] :
+       {std::tuple{"fp16.enabled", fp16, "fp16"}, std::tuple{"bf16.enabled", bf16, "bf16"}}) {
     if (find(path) == nullptr || is_auto(path)) continue;
     if (on && fp16 && bf16) {
       refuse(path, "fp16 and bf16 are both enabled",

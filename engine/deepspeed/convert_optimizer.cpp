@@ -22,7 +22,8 @@ constexpr Parameter kOptimizerParameters[] = {
     {"nesterov", "sgd", "optimizer.nesterov"},
 };
 
-constexpr std::string_view kWarmups = "WarmupLR|WarmupDecayLR", kTotals = "WarmupDecayLR|WarmupCosineLR";
+constexpr std::string_view kWarmups = "WarmupLR|WarmupDecayLR",
+                           kTotals = "WarmupDecayLR|WarmupCosineLR";
 constexpr std::string_view kAllWarmups = "WarmupLR|WarmupDecayLR|WarmupCosineLR";
 
 constexpr Parameter kSchedulerParameters[] = {
@@ -101,12 +102,13 @@ void DsConverter::convert_optimizer() {
   const bool decoupled = mode == nullptr || !mode->value.is(Kind::flag) || mode->value.flag;
   const std::string ours(our_optimizer(text_of(type), decoupled));
   if (ours.empty())
-    return refuse(kOptimizer,
-                  type->value.is(Kind::text)
-                      ? fmt::format("dslaunch has no optimizer \"{}\"", type->value.text)
-                      : "optimizer.type must be a string",
-                  "choose Adam, AdamW, Lion or SGD, or delete the section and set optimizer.type in "
-                  "train.toml");
+    return refuse(
+        kOptimizer,
+        type->value.is(Kind::text)
+            ? fmt::format("dslaunch has no optimizer \"{}\"", type->value.text)
+            : "optimizer.type must be a string",
+        "choose Adam, AdamW, Lion or SGD, or delete the section and set optimizer.type in "
+        "train.toml");
   set(kOptimizer, ours, kOptimizer);
   pass("optimizer.params.adam_w_mode", fmt::format("it is in optimizer.type = \"{}\"", ours));
   copy_or_default("optimizer.params.lr", "optimizer.lr", kTrainerLr);
@@ -143,20 +145,21 @@ void DsConverter::convert_scheduler() {
   }
   const auto* schedule = std::ranges::find(kSchedules, text_of(type), &Schedule::type);
   if (schedule == std::end(kSchedules))
-    return refuse(kScheduler,
-                  type->value.is(Kind::text)
-                      ? fmt::format("dslaunch has no scheduler \"{}\"", type->value.text)
-                      : "scheduler.type must be a string",
-                  "choose WarmupLR, WarmupDecayLR, WarmupCosineLR, OneCycle or LRRangeTest, or delete "
-                  "the section and set schedule.type in train.toml");
+    return refuse(
+        kScheduler,
+        type->value.is(Kind::text)
+            ? fmt::format("dslaunch has no scheduler \"{}\"", type->value.text)
+            : "scheduler.type must be a string",
+        "choose WarmupLR, WarmupDecayLR, WarmupCosineLR, OneCycle or LRRangeTest, or delete "
+        "the section and set schedule.type in train.toml");
   set("schedule.type", std::string(schedule->ours), kScheduler);
   set_default("schedule.origin", std::string("deepspeed"), "DeepSpeed's count of steps");
   for (const Parameter& parameter : kSchedulerParameters) {
     const std::string path = fmt::format("scheduler.params.{}", parameter.name);
     if (find(path) == nullptr) {
       if (contains(schedule->needs, parameter.name))
-        refuse(kScheduler, fmt::format("{} needs scheduler.params.{}", schedule->type, parameter.name),
-               "");
+        refuse(kScheduler,
+               fmt::format("{} needs scheduler.params.{}", schedule->type, parameter.name), "");
     } else if (!contains(parameter.types, schedule->type)) {
       refuse(path, fmt::format("{} has no parameter \"{}\"", schedule->type, parameter.name),
              "delete it");
@@ -164,10 +167,11 @@ void DsConverter::convert_scheduler() {
       // Only these two have another value than the key's own default.
       if (parameter.name == "warmup_num_steps")
         set_default(parameter.key, std::int64_t{0}, fmt::format("{} = \"auto\"", path));
-      pass(path, parameter.name == "warmup_min_lr"
-                     ? "0"
-                     : fmt::format("{} of train.toml, else the default of transformers",
-                                   parameter.key == "schedule.total" ? "train.steps" : parameter.key));
+      pass(path,
+           parameter.name == "warmup_min_lr"
+               ? "0"
+               : fmt::format("{} of train.toml, else the default of transformers",
+                             parameter.key == "schedule.total" ? "train.steps" : parameter.key));
     } else if (parameter.key == "optimizer.lr") {
       std::erase_if(out.settings, [](const DsSetting& s) { return s.key == "optimizer.lr"; });
       pass("optimizer.params.lr", fmt::format("{} replaces it", path));

@@ -77,7 +77,8 @@ void DsConverter::convert_zero() {
   const bool number = ratio->value.is(Kind::number) || ratio->value.is(Kind::integer);
   if (!number || ratio->value.number < 0 || ratio->value.number > 1)
     return refuse(kRatio, fmt::format("{} must be a number from 0 to 1", kRatio), "");
-  if (ratio->value.number == 1) return pass(kRatio, "all tiles are updated where they are offloaded to");
+  if (ratio->value.number == 1)
+    return pass(kRatio, "all tiles are updated where they are offloaded to");
   set("offload.optimizer.device_share", std::llround(100 * (1 - ratio->value.number)), kRatio);
 }
 

@@ -74,7 +74,8 @@ class Reader {
   /// Skips blanks and comments.
   void skip() {
     for (;;) {
-      while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != text_.npos) ++at_;
+      while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != text_.npos)
+        ++at_;
       if (is_at("//") || is_at("#")) {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (is_at("/*")) {
@@ -211,8 +212,8 @@ class Reader {
     at_ = std::min(text_.find_first_not_of("+-.0123456789eE", at_), text_.size());
     const std::string_view digits = text_.substr(begin, at_ - begin);
     const std::string_view positive = digits.substr(digits.starts_with('-') ? 1 : 0);
-    const bool zero_first = positive.size() > 1 && positive[0] == '0' && positive[1] >= '0' &&
-                            positive[1] <= '9';
+    const bool zero_first =
+        positive.size() > 1 && positive[0] == '0' && positive[1] >= '0' && positive[1] <= '9';
     const std::optional<double> number = whole_number<double>(digits);
     if (!number || zero_first || positive.empty() || positive[0] == '.' || positive.back() == '.')
       fail(begin, fmt::format("'{}' is not a number", digits));
@@ -271,7 +272,8 @@ Error json_error(const JsonFile& file, std::size_t offset, std::string_view what
 
 std::string shown_value(const JsonFile& file, const JsonValue& value) {
   std::string text(file.text.substr(value.offset, value.length));
-  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return printable_text(text, kShownBytes);
 }
 

@@ -19,6 +19,7 @@ const DsKey kTrainingKeys[] = {
     {"optimizer.params.eps", F::mapped, "optimizer.eps", "Default 1e-8, also for \"auto\". Adam only."},
     {"optimizer.params.weight_decay", F::mapped, "optimizer.weight_decay", "Default 0, also for \"auto\". DeepSpeed decays what the script puts into parameter groups; here optimizer.no_decay decides, and its default (norms, biases) is that of transformers."},
     {"optimizer.params.adam_w_mode", F::mapped, "optimizer.type", "false with type Adam: adam_l2. AdamW always decouples the decay."},
+    {"optimizer.params.adamw_mode", F::refused, "", "DeepSpeed sets it by itself; write adam_w_mode"},
     {"optimizer.params.momentum", F::mapped, "optimizer.momentum", "SGD only; default 0."},
     {"optimizer.params.nesterov", F::mapped, "optimizer.nesterov", "SGD only."},
     {"optimizer.params.bias_correction", F::refused, "", "moments are always corrected for their start; leave it out", "true"},

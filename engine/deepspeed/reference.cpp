@@ -71,7 +71,8 @@ constexpr Part kParts[] = {
 
 std::string harmless_cell(const DsKey& key) {
   if (key.harmless == "@off") return "`enabled` missing or false";
-  if (key.harmless.starts_with('@')) return fmt::format("`{}` missing, 0 or 1", key.harmless.substr(1));
+  if (key.harmless.starts_with('@'))
+    return fmt::format("`{}` missing, 0 or 1", key.harmless.substr(1));
   return key.harmless.empty() ? "" : fmt::format("`{}`", escaped(key.harmless));
 }
 
