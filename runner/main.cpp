@@ -16,6 +16,7 @@
 #include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
 #include "runner/average_command.h"
+#include "runner/convert_command.h"
 #include "runner/export_command.h"
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
@@ -31,7 +32,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average | sample ...     see dslaunch plan --help, ...
+  dsrunner plan | inspect | export | average | sample | convert ...     see dslaunch plan --help, ...
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
@@ -62,6 +63,7 @@ constexpr Tool kTools[] = {
     {"export", ds::run_export},
     {"average", ds::run_average},
     {"sample", ds::run_sample},
+    {"convert", ds::run_convert},
 };
 
 const Tool* find_tool(std::string_view name) {

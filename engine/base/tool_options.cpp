@@ -134,6 +134,14 @@ constexpr ToolOption kSample[] = {
     {"--json", Kind::flag, "", "Print JSON", "Output"},
 };
 
+constexpr ToolOption kConvert[] = {
+    {"--hidden", Kind::number, "N",
+     "Width of the model, on which some values \"auto\" depend (default: the\n"
+     "plan chooses these values)",
+     "Options", 1, 1 << 20},
+    {"--json", Kind::flag, "", "Print JSON"},
+};
+
 /// "fp32, bf16, fp16"
 std::string listed(std::string_view choices) {
   std::string list;
@@ -171,6 +179,7 @@ std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "inspect") return kInspect;
   if (tool == "export") return kExport;
   if (tool == "sample") return kSample;
+  if (tool == "convert") return kConvert;
   DS_ASSERT(tool == "average");
   return kAverage;
 }

@@ -1,4 +1,5 @@
-// Options of the subcommands that dsrunner does (plan, inspect, export, average, sample): the one
+// Options of the subcommands that dsrunner does (plan, inspect, export, average, sample,
+// convert): the one
 // table that dsrunner reads its words by, and that dslaunch shows in help, manual and completion.
 #pragma once
 

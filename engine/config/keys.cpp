@@ -17,7 +17,7 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 17> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 16> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.bias_correction",
                                                      "optimizer.onebit",
@@ -32,7 +32,6 @@ constexpr std::array<std::string_view, 17> kReserved{"model.rope_scaling",
                                                      "comm",
                                                      "parallel",
                                                      "elastic",
-                                                     "deepspeed",
                                                      "zero.persist_total"};
 
 }  // namespace

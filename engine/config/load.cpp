@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "engine/base/nearest_word.h"
+#include "engine/config/deepspeed_file.h"
 #include "engine/config/from_folder.h"
 #include "engine/config/keys.h"
 #include "engine/config/resolve.h"
@@ -44,7 +45,7 @@ std::string read_file(const std::string& path) {
 }
 
 /// Returns the entries of the file, then those of the overrides.
-std::vector<Entry> read_entries(const LoadRequest& request) {
+std::vector<Entry> read_own_entries(const LoadRequest& request) {
   const std::string text = read_file(request.path);
   const std::string folder = std::filesystem::path(request.path).parent_path();
   std::vector<Entry> entries = read_toml(text, request.path, folder);
@@ -52,6 +53,11 @@ std::vector<Entry> read_entries(const LoadRequest& request) {
   for (const std::string& assignment : request.overrides)
     entries.push_back(read_override(assignment, ++number, ""));
   return entries;
+}
+
+/// Returns them with those of a DeepSpeed configuration if one is named.
+std::vector<Entry> read_entries(const LoadRequest& request) {
+  return with_deepspeed(read_own_entries(request));
 }
 
 /// Returns true for "batch", and for "batch." plus anything, when "batch.micro" is a key.
@@ -133,6 +139,10 @@ TrainConfig make_train_config(const std::vector<Entry>& entries, const std::stri
   apply_folder(config, given);
   resolve(config, given, world_size);
   return config;
+}
+
+std::string load_note(const LoadRequest& request) {
+  return deepspeed_note(read_own_entries(request));
 }
 
 bool gives_key(const LoadRequest& request, std::string_view key) {

@@ -28,6 +28,10 @@ TrainConfig load_train_config(const LoadRequest& request);
 /// load_train_config().
 bool gives_key(const LoadRequest& request, std::string_view key);
 
+/// Returns a line about keys of a DeepSpeed configuration that were passed over; empty without one.
+/// Errors: as load_train_config().
+std::string load_note(const LoadRequest& request);
+
 /// Returns the config of these entries. `source` names the file in errors about missing keys.
 TrainConfig make_train_config(const std::vector<Entry>& entries, const std::string& source,
                               std::int64_t world_size);

@@ -84,6 +84,8 @@ std::string config_reference() {
       "working directory);\n"
       "`~` is the home folder. *Arithmetic* keys decide the bits of the result; the others never "
       "do.\n"
+      "The key `deepspeed = \"ds_config.json\"`, above all sections, takes what a DeepSpeed "
+      "configuration says ([deepspeed.md](deepspeed.md)).\n"
       "This page is generated from the tables in `engine/config/keys_*.cpp`; a test compares the "
       "two.\n";
   std::string_view section;

@@ -243,6 +243,8 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
     if (reports != nullptr) reports->note(line);
   });
   if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
+  const std::string note = load_note(load_request(request));
+  if (reports != nullptr && !note.empty()) reports->note(note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
   const std::unique_ptr<SampleLedger> ledger =

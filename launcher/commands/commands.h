@@ -26,6 +26,7 @@ extern const Command kInspectCommand;
 extern const Command kExportCommand;
 extern const Command kSampleCommand;
 extern const Command kAverageCommand;
+extern const Command kConvertCommand;
 
 // Commands on running jobs.
 extern const Command kPsCommand;

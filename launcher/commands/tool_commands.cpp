@@ -1,4 +1,4 @@
-// Subcommands plan, inspect, export, average and sample: checks the words by the tables in
+// Subcommands plan, inspect, export, average, sample and convert: checks the words by the tables in
 // engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -94,6 +94,12 @@ void check_average(const Words& words) {
                 "usage: dslaunch average CHECKPOINT CHECKPOINT --out DIR");
 }
 
+void check_convert(const Words& words) {
+  if (words.size() != 1)
+    usage_error("convert takes one DeepSpeed configuration",
+                "usage: dslaunch convert ds_config.json");
+}
+
 }  // namespace
 
 constinit const Command kPlanCommand = {
@@ -147,6 +153,19 @@ constinit const Command kSampleCommand = {
         "and\n"
         "the threads. docs/sampling.md explains the output.",
     .options = shown<kSampleCommand>,
+};
+
+constinit const Command kConvertCommand = {
+    .name = "convert",
+    .summary = "Print a DeepSpeed configuration as train.toml",
+    .run = run_tool<kConvertCommand, check_convert>,
+    .synopsis = "DS_CONFIG.JSON [options]",
+    .details =
+        "Every line names the key that it is from. What has no effect here follows, with the\n"
+        "reason. A file that cannot be converted is refused with all reasons (exit code 65). The\n"
+        "key deepspeed of a train.toml takes such a file without conversion. docs/deepspeed.md\n"
+        "lists every key.",
+    .options = shown<kConvertCommand>,
 };
 
 constinit const Command kAverageCommand = {
