@@ -12,9 +12,10 @@
 namespace ds {
 namespace {
 
-// Oniguruma's \w is the one of Unicode Annex 18 without joiners, with six more: ² ³ ¹ ¼ ½ ¾.
-constexpr const char* kWord =
-    "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
+// Oniguruma's \w is the one of Unicode Annex 18 without joiners. Outside of [ ] it has six more
+// characters: ² ³ ¹ ¼ ½ ¾.
+constexpr const char* kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+constexpr const char* kMoreOfWord = "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 
 [[noreturn]] void refuse(const std::string& expression, const std::string& why) {
   throw Error(ErrorKind::config,
@@ -31,11 +32,11 @@ std::string translated(const std::string& expression) {
     if (c == '\\' && i + 1 < expression.size()) {
       const char next = expression[++i];
       if (next == 'w') {
-        out += in_class ? kWord : fmt::format("[{}]", kWord);
+        out += in_class ? kWord : fmt::format("[{}{}]", kWord, kMoreOfWord);
       } else if (next == 's' || next == 'S') {
         out += next == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
       } else if (next == 'W' && !in_class) {
-        out += fmt::format("[^{}]", kWord);
+        out += fmt::format("[^{}{}]", kWord, kMoreOfWord);
       } else if (next == 'W' || next == 'h' || next == 'H') {
         refuse(expression, fmt::format("\\{} is not supported here", next));
       } else {

@@ -206,6 +206,8 @@ TEST_CASE("expressions find what Oniguruma finds") {
   CHECK(found == std::vector<Part>{{0, 5}});
   Pattern(R"(\w+)").find("\u00BDx\u00B2 \u200D\u2153", found);  // nor are a joiner and a third
   CHECK(found == std::vector<Part>{{0, 5}});
+  Pattern(R"([\w]+)").find("\u00BDx\u00B2", found);
+  CHECK(found == std::vector<Part>{{2, 3}});
   Pattern(fmt::format("[{}]+", kRustWord)).find("\u00BDx\u00B2\u200D", found);
   CHECK(found == std::vector<Part>{{2, 3}, {5, 8}});
   Pattern(escaped("a.b\\")).find("axb\\a.b\\", found);
