@@ -53,6 +53,11 @@ class Reader {
   }
 
   JsonValue whole_file() {
+    for (std::size_t at = 0; at < text_.size();) {
+      const std::size_t length = utf8_length(text_.substr(at));
+      if (length == 0) fail(at, "bytes that are not UTF-8");
+      at += length;
+    }
     skip();
     if (peek() != '{') fail(at_, "a configuration is one JSON object, which begins with {");
     JsonValue value = read_value(0);
@@ -159,11 +164,8 @@ class Reader {
         read_escape(text);
         continue;
       }
-      const std::size_t length = utf8_length(text_.substr(at_));
-      if (length == 0) fail(at_, "a string that is not UTF-8");
       if (static_cast<unsigned char>(peek()) < 0x20) fail(at_, "a control byte in a string");
-      text += text_.substr(at_, length);
-      at_ += length;
+      text += text_[at_++];
     }
     ++at_;
     return text;
