@@ -23,6 +23,18 @@ constexpr const char* kMoreOfWord = "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
               "use a tokenizer whose patterns are those of a known model");
 }
 
+/// Refuses repeats such as {2}+ and options such as (?m), which PCRE2 reads in another way.
+void refuse_other_syntax(const std::string& expression) {
+  if (expression.find("(?m") != std::string::npos)
+    refuse(expression, "(?m) has another meaning in Oniguruma");
+  for (std::size_t at = expression.find("}+"); at != std::string::npos;
+       at = expression.find("}+", at + 1)) {
+    const std::size_t open = expression.rfind('{', at);
+    const char first = open == std::string::npos ? ' ' : expression[open + 1];
+    if (first >= '0' && first <= '9') refuse(expression, "{n}+ is possessive in PCRE2 alone");
+  }
+}
+
 /// Returns the expression in PCRE2's syntax.
 std::string translated(const std::string& expression) {
   std::string out;
@@ -37,7 +49,7 @@ std::string translated(const std::string& expression) {
         out += next == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
       } else if (next == 'W' && !in_class) {
         out += fmt::format("[^{}{}]", kWord, kMoreOfWord);
-      } else if (next == 'W' || next == 'h' || next == 'H') {
+      } else if (std::string_view("WhHvbB").find(next) != std::string_view::npos) {
         refuse(expression, fmt::format("\\{} is not supported here", next));
       } else {
         out += {c, next};
@@ -73,6 +85,7 @@ struct Pattern::Compiled {
 };
 
 Pattern::Pattern(const std::string& expression) : compiled_(std::make_unique<Compiled>()) {
+  refuse_other_syntax(expression);
   const std::string text = translated(expression);
   int error = 0;
   PCRE2_SIZE place = 0;

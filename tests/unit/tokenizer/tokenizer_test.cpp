@@ -170,6 +170,14 @@ TEST_CASE("components that are not supported are refused by name and place") {
   CHECK(error_of(json).find("\"special_tokens\" does not have \"[X]\"") != std::string::npos);
 }
 
+TEST_CASE("expressions that PCRE2 reads in another way are refused") {
+  for (const char* expression : {"[a-z]{2}+b", "(?m:a.b)", "\\v+", "\\bthe\\b", "\\h"}) {
+    CAPTURE(expression);
+    CHECK_THROWS_AS(Pattern{expression}, Error);
+  }
+  CHECK_NOTHROW(Pattern{"\\p{L}+|\\p{N}{1,3}"});
+}
+
 TEST_CASE("damaged files are refused") {
   CHECK_THROWS_AS(Tokenizer("{\"model\":", "x"), Error);
   CHECK(error_of(Json::array()) == "tokenizer.json: is not an object");
