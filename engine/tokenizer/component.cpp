@@ -67,13 +67,23 @@ std::vector<Component> Component::children(const char* key) const {
   return all;
 }
 
+/// Returns an expression that can be compiled.
+std::string Component::checked(std::string expression) const {
+  try {
+    const Pattern compiled(expression);
+  } catch (const Error& error) {
+    throw error.with_context(place_);
+  }
+  return expression;
+}
+
 std::string Component::pattern() const {
   const Json& value = member("pattern");
   const auto of = [&](const char* kind) {
     return value.is_object() && value.contains(kind) && value[kind].is_string();
   };
   if (of("String")) return escaped(value["String"].get<std::string>());
-  if (of("Regex")) return value["Regex"].get<std::string>();
+  if (of("Regex")) return checked(value["Regex"].get<std::string>());
   if (value.is_string()) return escaped(value.get<std::string>());
   refuse("\"pattern\" is neither a String nor a Regex");
 }

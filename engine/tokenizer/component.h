@@ -38,6 +38,8 @@ class Component {
   [[noreturn]] void refuse_type() const;
 
  private:
+  [[nodiscard]] std::string checked(std::string expression) const;
+
   const Json* json_;
   std::string place_;
 };

@@ -56,7 +56,7 @@ def random_text(draw, size):
 
 
 def is_old(code):
-    """Whether a code point has the same class in all versions of Unicode that the libraries know (14 and later)."""
+    """Whether a code point is in Unicode 3.2: libraries of any age know its class."""
     import unicodedata
     return unicodedata.ucd_3_2_0.category(chr(code)) != "Cn" or unicodedata.category(chr(code)) == "Cn" and code > 0x2FFFD
 

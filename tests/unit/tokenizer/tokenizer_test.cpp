@@ -160,7 +160,7 @@ TEST_CASE("components that are not supported are refused by name and place") {
   CHECK(error_of(json).find("\"dropout\" is not supported") != std::string::npos);
   json = bpe();
   json["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "["}}}, {"content", ""}};
-  CHECK(error_of(json).find("regular expression [:") != std::string::npos);
+  CHECK(error_of(json).find("tokenizer.json.normalizer: regular expression [:") == 0);
   json["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", "[a&&b]"}}}, {"content", ""}};
   CHECK(error_of(json).find("sets of characters within sets") != std::string::npos);
   json = bpe();
