@@ -21,21 +21,24 @@ constexpr std::size_t kMaxFileBytes = 1 << 20;
 
 std::string read_text(const std::string& path) {
   std::error_code status;
-  if (std::filesystem::is_directory(path, status))
+  if (std::filesystem::is_directory(path, status)) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: is a folder, not a DeepSpeed configuration", path),
                 "name the JSON file inside it");
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!file)
+  if (!file) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: cannot be read: {}", path, std::strerror(errno)),
                 "check the path");
+  }
   std::string text(kMaxFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes)
+  if (text.size() > kMaxFileBytes) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: longer than 1 MiB, which a configuration never is", path));
+  }
   return text;
 }
 

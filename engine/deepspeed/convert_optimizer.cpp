@@ -93,15 +93,16 @@ std::string_view our_optimizer(std::string_view type, bool decoupled) {
 void DsConverter::convert_optimizer() {
   const JsonMember* type = find(kOptimizer);
   if (type == nullptr) {
-    if (find("optimizer.params") != nullptr)
+    if (find("optimizer.params") != nullptr) {
       refuse("optimizer.params", "optimizer.params without optimizer.type has no effect",
              "write \"type\": \"AdamW\" beside it");
+    }
     return;
   }
   const JsonMember* mode = find("optimizer.params.adam_w_mode");
   const bool decoupled = mode == nullptr || !mode->value.is(Kind::flag) || mode->value.flag;
   const std::string ours(our_optimizer(text_of(type), decoupled));
-  if (ours.empty())
+  if (ours.empty()) {
     return refuse(
         kOptimizer,
         type->value.is(Kind::text)
@@ -109,6 +110,7 @@ void DsConverter::convert_optimizer() {
             : "optimizer.type must be a string",
         "choose Adam, AdamW, Lion or SGD, or delete the section and set optimizer.type in "
         "train.toml");
+  }
   set(kOptimizer, ours, kOptimizer);
   pass("optimizer.params.adam_w_mode", fmt::format("it is in optimizer.type = \"{}\"", ours));
   copy_or_default("optimizer.params.lr", "optimizer.lr", kTrainerLr);
@@ -136,15 +138,16 @@ void DsConverter::convert_optimizer() {
 void DsConverter::convert_scheduler() {
   const JsonMember* type = find(kScheduler);
   if (type == nullptr) {
-    if (find("scheduler.params") != nullptr)
+    if (find("scheduler.params") != nullptr) {
       refuse("scheduler.params", "scheduler.params without scheduler.type has no effect",
              "write \"type\": \"WarmupLR\" beside it");
+    }
     if (find(kOptimizer) != nullptr)
       set_default("schedule.type", std::string("constant"), "no scheduler");
     return;
   }
   const auto* schedule = std::ranges::find(kSchedules, text_of(type), &Schedule::type);
-  if (schedule == std::end(kSchedules))
+  if (schedule == std::end(kSchedules)) {
     return refuse(
         kScheduler,
         type->value.is(Kind::text)
@@ -152,41 +155,50 @@ void DsConverter::convert_scheduler() {
             : "scheduler.type must be a string",
         "choose WarmupLR, WarmupDecayLR, WarmupCosineLR, OneCycle or LRRangeTest, or delete "
         "the section and set schedule.type in train.toml");
+  }
   set("schedule.type", std::string(schedule->ours), kScheduler);
   set_default("schedule.origin", std::string("deepspeed"), "DeepSpeed's count of steps");
   for (const Parameter& parameter : kSchedulerParameters) {
     const std::string path = fmt::format("scheduler.params.{}", parameter.name);
-    if (find(path) == nullptr) {
-      if (contains(schedule->needs, parameter.name))
-        refuse(kScheduler,
-               fmt::format("{} needs scheduler.params.{}", schedule->type, parameter.name), "");
-    } else if (!contains(parameter.types, schedule->type)) {
+    const bool given = find(path) != nullptr;
+    if (!given && contains(schedule->needs, parameter.name)) {
+      refuse(kScheduler, fmt::format("{} needs {}", schedule->type, path), "");
+    } else if (given && !contains(parameter.types, schedule->type)) {
       refuse(path, fmt::format("{} has no parameter \"{}\"", schedule->type, parameter.name),
              "delete it");
-    } else if (is_auto(path)) {
-      // Only these two have another value than the key's own default.
-      if (parameter.name == "warmup_num_steps")
-        set_default(parameter.key, std::int64_t{0}, fmt::format("{} = \"auto\"", path));
-      pass(path,
-           parameter.name == "warmup_min_lr"
-               ? "0"
-               : fmt::format("{} of train.toml, else the default of transformers",
-                             parameter.key == "schedule.total" ? "train.steps" : parameter.key));
-    } else if (parameter.key == "optimizer.lr") {
-      std::erase_if(out.settings, [](const DsSetting& s) { return s.key == "optimizer.lr"; });
-      pass("optimizer.params.lr", fmt::format("{} replaces it", path));
-      copy(path, parameter.key);
-    } else {
-      copy(path, parameter.key);
+    } else if (given) {
+      scheduler_parameter(path, parameter.name, parameter.key);
     }
   }
-  const bool replaces = schedule->type == "WarmupDecayLR" || schedule->type == "LRRangeTest";
-  const std::string_view rate =
-      schedule->type == "LRRangeTest" ? "lr_range_test_min_lr" : "warmup_max_lr";
-  if (!replaces || find(fmt::format("scheduler.params.{}", rate)) != nullptr) return;
+  scheduler_default_rate(schedule->type);
+}
+
+void DsConverter::scheduler_parameter(std::string_view path, std::string_view name,
+                                      std::string_view key) {
+  if (is_auto(path)) {
+    // transformers' default of this one differs from DeepSpeed's.
+    if (name == "warmup_num_steps")
+      set_default(key, std::int64_t{0}, fmt::format("{} = \"auto\"", path));
+    const std::string_view ours = key == "schedule.total" ? "train.steps" : key;
+    return pass(path, fmt::format("{} of train.toml, else the default of transformers", ours));
+  }
+  if (key == "optimizer.lr") replace_rate(fmt::format("{} replaces it", path));
+  copy(path, key);
+}
+
+void DsConverter::scheduler_default_rate(std::string_view type) {
+  const std::string_view name = type == "LRRangeTest"     ? "lr_range_test_min_lr"
+                                : type == "WarmupDecayLR" ? "warmup_max_lr"
+                                                          : "";
+  const std::string path = fmt::format("scheduler.params.{}", name);
+  if (name.empty() || find(path) != nullptr) return;
+  replace_rate(fmt::format("the default of {} replaces it", path));
+  set_default("optimizer.lr", kLr, fmt::format("DeepSpeed's default of {}", path));
+}
+
+void DsConverter::replace_rate(std::string_view why) {
   std::erase_if(out.settings, [](const DsSetting& s) { return s.key == "optimizer.lr"; });
-  pass("optimizer.params.lr", fmt::format("{}'s default of {} replaces it", schedule->type, rate));
-  set_default("optimizer.lr", kLr, fmt::format("default of scheduler.params.{}", rate));
+  pass("optimizer.params.lr", why);
 }
 
 }  // namespace ds

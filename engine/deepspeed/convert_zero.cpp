@@ -15,6 +15,13 @@ constexpr std::string_view kPersist = "zero_optimization.stage3_param_persistenc
 }  // namespace
 
 void DsConverter::convert_zero() {
+  zero_automatics();
+  zero_folders();
+  zero_old_forms();
+  zero_ratio();
+}
+
+void DsConverter::zero_automatics() {
   const DsSetting* stage_set = out.find("zero.stage");
   const bool stage3 = stage_set != nullptr && stage_set->value == DsValue(std::int64_t{3});
   const std::int64_t h = context.hidden;
@@ -44,7 +51,9 @@ void DsConverter::convert_zero() {
       pass(each.path, "\"auto\" is 10 * hidden, and hidden is unknown here");
     }
   }
+}
 
+void DsConverter::zero_folders() {
   for (const auto& [section, ours] : {std::pair{"offload_optimizer", "offload.optimizer"},
                                       std::pair{"offload_param", "offload.param"}}) {
     const std::string path = fmt::format("zero_optimization.{}.nvme_path", section);
@@ -58,6 +67,9 @@ void DsConverter::convert_zero() {
       refuse(path, fmt::format("{} must be a string", path), "");
     }
   }
+}
+
+void DsConverter::zero_old_forms() {
   for (const auto& [old, key] : {std::pair{"cpu_offload", "offload.optimizer.device"},
                                  std::pair{"cpu_offload_param", "offload.param.device"}}) {
     const std::string path = fmt::format("zero_optimization.{}", old);
@@ -71,6 +83,9 @@ void DsConverter::convert_zero() {
       refuse(path, fmt::format("{} must be true or false", path), "");
     }
   }
+}
+
+void DsConverter::zero_ratio() {
   constexpr std::string_view kRatio = "zero_optimization.offload_optimizer.ratio";
   const JsonMember* ratio = find(kRatio);
   if (ratio == nullptr) return;

@@ -50,6 +50,14 @@ class DsConverter {
   void parts(const JsonValue& object, const std::string& prefix);
   void unknown(const JsonMember& member, const std::string& path);
   void pass(const JsonMember& member, std::string_view path, std::string_view why);
+  /// Removes the optimizer's rate, because the scheduler sets it.
+  void replace_rate(std::string_view why);
+  void scheduler_parameter(std::string_view path, std::string_view name, std::string_view key);
+  void scheduler_default_rate(std::string_view type);
+  void zero_automatics();
+  void zero_folders();
+  void zero_old_forms();
+  void zero_ratio();
 
   const JsonFile& file_;
   const JsonValue root_;

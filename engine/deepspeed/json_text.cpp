@@ -121,9 +121,10 @@ class Reader {
       if (peek() != '"') fail(at_, "expected a name in double quotes, or }");
       JsonMember member{.name = {}, .name_offset = at_};
       member.name = read_text();
-      if (value.find(member.name) != nullptr)
+      if (value.find(member.name) != nullptr) {
         fail(member.name_offset, fmt::format("\"{}\" is given twice", member.name),
              "DeepSpeed refuses this too: delete one of the two");
+      }
       skip();
       if (peek() != ':') fail(at_, fmt::format("expected : after \"{}\"", member.name));
       ++at_;

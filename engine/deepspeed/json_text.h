@@ -21,8 +21,8 @@ struct JsonValue {
   std::int64_t integer = 0;  // of Kind::integer
   double number = 0;         // of Kind::integer and Kind::number
   std::string text{};
-  std::vector<JsonValue> list{};
-  std::vector<JsonMember> members{};   // in the order of the file; names are unique
+  std::vector<JsonValue> list;
+  std::vector<JsonMember> members;     // in the order of the file; names are unique
   std::size_t offset = 0, length = 0;  // bytes in the file
 
   [[nodiscard]] bool is(Kind other) const { return kind == other; }

@@ -5,8 +5,10 @@ namespace ds {
 namespace {
 
 using F = DsFate;
-constexpr std::string_view kFigures = "metrics.jsonl in the run's folder has the figures of every step";
-constexpr std::string_view kRemoved = "changes what is trained, and DeepSpeed has removed it; leave it out";
+constexpr std::string_view kFigures =
+    "metrics.jsonl in the run's folder has the figures of every step";
+constexpr std::string_view kRemoved =
+    "changes what is trained, and DeepSpeed has removed it; leave it out";
 // clang-format off
 const DsKey kOtherKeys[] = {
     {.path = "tensor_parallel", .fate = F::refused, .text = "dslaunch does not split tensors among ranks; leave it out and use zero.stage = 3 for models larger than a device", .harmless = "@autotp_size", .parts = "dtype autotp_size tp_overlap_comm vocab_parallel_lm_head vocab_parallel_ce_backend tensor_parallel.tp_size tensor_parallel.tp_grain_size tensor_parallel.mpu tensor_parallel.tp_group tp.tp_size tp.tp_grain_size tp.mpu tp.tp_group injection_policy_tuple partition_config.** partition_config.tp_size partition_config.embedding_partition_dim partition_config.lm_head_patterns partition_config.use_default_specs partition_config.strict_mode partition_config.layer_specs.** preset_model keep_module_on_host replace_with_kernel_inject kernel_inject"},

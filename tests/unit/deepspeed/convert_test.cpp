@@ -1,6 +1,7 @@
 // Batch, precision, ZeRO, offload, and what is passed over or refused.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -187,4 +188,23 @@ TEST_CASE("bf16: what follows a gradient that is not finite") {
                 "precision.on_nonfinite") == "bf16.check_grad_overflow: abort");
   CHECK(setting(convert(R"({"bf16": {"enabled": false, "check_grad_overflow": true}})"),
                 "precision.on_nonfinite") == "none");
+}
+
+TEST_CASE("no key is dropped in silence") {
+  for (const DsKey& key : ds_keys()) {
+    for (const char* value : {"true", "1", "0.5", "\"auto\"", "\"text\"", "{}", "[1, 2]", "null"}) {
+      std::string json(value);
+      for (std::string_view path = key.path; !path.empty();) {
+        const std::size_t dot = path.rfind('.');
+        const std::string_view name = dot == path.npos ? path : path.substr(dot + 1);
+        json = fmt::format("{{\"{}\": {}}}", name, json);
+        path = dot == path.npos ? "" : path.substr(0, dot);
+      }
+      const DsConversion c = convert(json);
+      const auto from_key = [&key](const DsSetting& setting) { return setting.from.starts_with(key.path); };
+      const bool has_fate = passed(c, key.path) != "none" || !c.findings.empty() ||
+                            std::ranges::any_of(c.settings, from_key);
+      CHECK_MESSAGE(has_fate, json);
+    }
+  }
 }
