@@ -54,7 +54,8 @@ std::int64_t positions_of(const std::string& folder, const ModelConfig& model) {
   const bool is_encoder = bert_family(arch) != nullptr;
   const std::int64_t usual = learned ? 1024 : is_encoder ? 512 : arch == "llama" ? 2048 : 32768;
   if (!json.is_object() || !json.contains(key)) return usual;
-  if (!json[key].is_number_integer() || json[key] < 1 || json[key] > (1 << 30))
+  if (!json[key].is_number_integer() || json[key] <= model.first_position ||
+      json[key] > (1 << 30))
     throw Error(ErrorKind::config,
                 fmt::format("{}/config.json: {} is {}, not a number of positions", folder, key,
                             json[key].dump()));
