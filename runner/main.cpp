@@ -17,6 +17,7 @@
 #include "engine/train/job.h"
 #include "runner/average_command.h"
 #include "runner/convert_command.h"
+#include "runner/data_command.h"
 #include "runner/export_command.h"
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
@@ -32,7 +33,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average | sample | convert ...     see dslaunch plan --help, ...
+  dsrunner plan | inspect | export | average | sample | data | convert ...  see dslaunch plan --help, ...
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
@@ -64,6 +65,7 @@ constexpr Tool kTools[] = {
     {"average", ds::run_average},
     {"sample", ds::run_sample},
     {"convert", ds::run_convert},
+    {"data", ds::run_data},
 };
 
 const Tool* find_tool(std::string_view name) {

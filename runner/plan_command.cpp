@@ -7,7 +7,7 @@
 
 #include "engine/config/load.h"
 #include "engine/config/print.h"
-#include "engine/data/data_part.h"
+#include "engine/data/open_data.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/model_flops.h"
 #include "engine/plan/auto.h"
@@ -117,7 +117,7 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
 DataFields fields_here(const DataConfig& data) {
   if (data.format != "samples") return data.fields;
   try {
-    return open_data(data).fields;
+    return check_data(data);
   } catch (const Error& error) {
     fmt::print(stderr, "dsrunner: {}\n  the plan assumes samples with the required fields alone\n",
                error.what());

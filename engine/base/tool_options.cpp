@@ -142,6 +142,14 @@ constexpr ToolOption kConvert[] = {
     {"--json", Kind::flag, "", "Print JSON"},
 };
 
+constexpr ToolOption kData[] = {
+    {"--out", Kind::text, "NAME", "Write NAME.bin and NAME.idx", "pack"},
+    {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)", "pack", 1,
+     1024},
+    {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
+    {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
+};
+
 /// "fp32, bf16, fp16"
 std::string listed(std::string_view choices) {
   std::string list;
@@ -180,6 +188,7 @@ std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "export") return kExport;
   if (tool == "sample") return kSample;
   if (tool == "convert") return kConvert;
+  if (tool == "data") return kData;
   DS_ASSERT(tool == "average");
   return kAverage;
 }

@@ -112,9 +112,10 @@ ConfigValue check_names(const Key& key, const Entry& entry) {
   return {std::move(list)};
 }
 
-ConfigValue check_betas(const Key& key, const Entry& entry) {
+ConfigValue check_numbers(const Key& key, const Entry& entry) {
   const auto* given = std::get_if<ConfigValue::List>(&entry.value.held);
-  if (given == nullptr || given->size() != 2) wrong(key, entry);
+  const bool is_pair = key.kind == KeyKind::betas;
+  if (given == nullptr || (is_pair && given->size() != 2)) wrong(key, entry);
   ConfigValue::List list;
   for (const ConfigValue& element : *given) {
     const std::optional<double> number = as_number(element);
@@ -188,7 +189,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
     case KeyKind::names:
       return check_names(key, entry);
     case KeyKind::betas:
-      return check_betas(key, entry);
+    case KeyKind::numbers:
+      return check_numbers(key, entry);
   }
   return entry.value;
 }
@@ -229,6 +231,8 @@ std::string describe_range(const Key& key) {
                                  : fmt::format("a list of {} and patterns", joined(key.choices));
     case KeyKind::betas:
       return fmt::format("two numbers, {}", limits(key));
+    case KeyKind::numbers:
+      return fmt::format("a list of numbers, {}", limits(key));
   }
   return {};
 }

@@ -21,6 +21,11 @@ inline void take(std::vector<std::string>& field, const ConfigValue& value) {
     field.push_back(std::get<std::string>(element.held));
   }
 }
+inline void take(std::vector<double>& field, const ConfigValue& value) {
+  field.clear();
+  for (const ConfigValue& element : std::get<ConfigValue::List>(value.held))
+    field.push_back(std::get<double>(element.held));
+}
 inline void take(std::array<double, 2>& field, const ConfigValue& value) {
   const auto& list = std::get<ConfigValue::List>(value.held);
   field = {std::get<double>(list[0].held), std::get<double>(list[1].held)};
@@ -33,6 +38,11 @@ ConfigValue give(const T& field) {
 inline ConfigValue give(const std::vector<std::string>& field) {
   ConfigValue::List list;
   for (const std::string& text : field) list.push_back({text});
+  return {std::move(list)};
+}
+inline ConfigValue give(const std::vector<double>& field) {
+  ConfigValue::List list;
+  for (const double number : field) list.push_back({number});
   return {std::move(list)};
 }
 inline ConfigValue give(const std::array<double, 2>& field) {

@@ -23,6 +23,7 @@ enum class KeyKind : std::uint8_t {
   validation,  // globs or a fraction
   names,       // a word of `choices`, a pattern, or a list of them, which may be empty
   betas,       // two numbers
+  numbers,     // a list of numbers, which may be empty
   flag,        // true or false
   count,       // an integer (5e8 is one too) or a word of `choices`
   bytes,       // an integer, a size such as "8G", or a word of `choices`

@@ -17,6 +17,9 @@ ConfigValue get_validation(const TrainConfig& config) {
 
 using K = KeyKind;
 constexpr const char* kScalings = "none|linear|llama3";
+constexpr const char* kTasks = "text|response|chat|masked|pairs";
+constexpr const char* kRows = "cut|whole";
+constexpr const char* kLongs = "split|cut|drop";
 constexpr const char* kActivations = "gelu|gelu_tanh|relu|gated_gelu";
 // clang-format off
 const Key kModelKeys[] = {
@@ -83,12 +86,32 @@ const Key kModelKeys[] = {
 
     {"data.train", K::globs, false, 0, 0, "", "", "required",
      "Training files.", DS_FIELD(data.train)},
+    {"data.weights", K::numbers, true, 1e-6, 1e12, "", "", "none",
+     "How often each pattern of data.train is drawn from, one number each; without it, each sample once an epoch.", DS_FIELD(data.weights)},
     {"data.validation", K::validation, false, 0, 0.9, "", "", "0.05",
      "Validation files, or the fraction held out at the end of each training file; 0 = no validation.", set_validation, get_validation},
-    {"data.format", K::choice, true, 0, 0, "text|samples", "jsonl|tokens", "\"text\"",
-     "Format of the files. samples: safetensors files of token numbers, one row per sample (docs/data.md).", DS_FIELD(data.format)},
-    {"data.tokenizer", K::choice, true, 0, 0, "bytes|none", "*", "by data.format: \"bytes\" for text, \"none\" for samples",
-     "Tokenizer; bytes: every byte is one of 256 tokens; none: the data are token numbers.", DS_FIELD(data.tokenizer)},
+    {"data.format", K::choice, true, 0, 0, "text|jsonl|tokens|samples", "", "\"text\"",
+     "Format of the files. tokens: Megatron's .bin with .idx, or llm.c's .bin; samples: safetensors files of token numbers, one row per sample (docs/data.md).", DS_FIELD(data.format)},
+    {"data.tokenizer", K::path, false, 0, 0, "bytes|none", "", "text, jsonl: that of model.from, else \"bytes\"; tokens, samples: \"none\"",
+     "Tokenizer: a Hugging Face folder or a file of one; bytes: every byte is one of 256 tokens; none: the data are token numbers.", DS_FIELD(data.tokenizer)},
+    {"data.task", K::choice, true, 0, 0, kTasks, "", "bert, roberta: \"masked\", t5: \"pairs\", others: \"text\"",
+     "What is learned of a document: all of it; its second text; the answers of a conversation; hidden tokens; its second text from its first (docs/data.md).", DS_WORD(data.task, kTasks)},
+    {"data.fields", K::names, true, 0, 0, "", "", "by data.task: [\"text\"], [\"prompt\", \"response\"], [\"messages\"], [\"source\", \"target\"]",
+     "jsonl: the fields of a line that are read.", DS_FIELD(data.json_fields)},
+    {"data.rows", K::choice, true, 0, 0, kRows, "", "text: \"cut\", others: \"whole\"",
+     "How rows are made: all documents in a row, cut where a row ends; or whole documents side by side.", DS_WORD(data.rows, kRows)},
+    {"data.long", K::choice, true, 0, 0, kLongs, "", "text, masked: \"split\", others: \"cut\"",
+     "rows = \"whole\": what happens to documents that are longer than a row.", DS_WORD(data.longs, kLongs)},
+    {"data.join", K::flag, true, 0, 0, "", "", "false",
+     "rows = \"cut\": documents of a row see each other.", DS_FIELD(data.join)},
+    {"data.mask", K::number, true, 0.001, 1, "", "", "0.15",
+     "task = \"masked\": share of the tokens that are predicted.", DS_FIELD(data.mask)},
+    {"data.end", K::text, true, 0, 0, "", "", "\"auto\"",
+     "Token behind each document; auto: eos_token of the tokenizer's files; none: no token.", DS_FIELD(data.end)},
+    {"data.chat_template", K::text, true, 0, 0, "", "", "\"auto\"",
+     "Template of conversations (docs/chat.md); auto: that of the tokenizer's files.", DS_FIELD(data.chat_template)},
+    {"data.cache", K::path, false, 0, 0, "auto", "", "\"auto\"",
+     "Folder that keeps the tokens of texts; auto: dslaunch/tokens in $XDG_CACHE_HOME or ~/.cache.", DS_FIELD(data.cache)},
     {"data.seq_len", K::integer, true, 1, 1 << 20, "", "", "required",
      "Tokens of one sequence; of samples: their length.", DS_FIELD(data.seq_len)},
     {"data.encoder_len", K::integer, true, 0, 1 << 20, "", "", "t5: required",

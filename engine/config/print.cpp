@@ -63,6 +63,7 @@ std::string arithmetic_list(const TrainConfig& config, const ArithmeticFacts& fa
   for (const Key& key : all_keys()) {
     if (key.arithmetic) text += fmt::format("{} = {}\n", key.name, to_toml(key.get(config)));
   }
+  if (!facts.tokenizer.empty()) text += fmt::format("tokenizer = {}\n", facts.tokenizer);
   return text + fmt::format("data = {}\nkernels = {}\nlibraries = {}\n", facts.data, facts.kernels,
                             facts.libraries);
 }

@@ -15,7 +15,8 @@ std::string to_toml(const TrainConfig& config);
 struct ArithmeticFacts {
   std::string kernels;    // "cpu avx512-bf16"
   std::string libraries;  // "dslaunch 0.1.0, oneDNN 2.6.3"
-  std::string data;       // Corpus::identity() of training and validation data
+  std::string data;       // DataPart::identity() of training and validation data
+  std::string tokenizer{};  // its hash; empty: none, or bytes
 };
 
 /// Returns lines `name = value` of everything that decides the bits of the result and of nothing

@@ -31,21 +31,6 @@ void resolve_lora(TrainConfig& config, const GivenKeys& given) {
                       "leave it out; lora.train lists tensors that train beside the adapters");
 }
 
-void resolve_data(DataConfig& data, const GivenKeys& given) {
-  if (data.train.empty()) {
-    throw given.error({}, "missing key data.train",
-                      "write train = [\"my_text/*.txt\"] under [data]");
-  }
-  if (data.seq_len == 0) {
-    throw given.error({}, "missing key data.seq_len", "write seq_len = 256 under [data]");
-  }
-  if (data.format == "samples" && !given.places.contains("data.tokenizer")) data.tokenizer = "none";
-  if (data.format == "text" && data.tokenizer == "none") {
-    throw given.error({"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
-                      "leave it out, or set data.format = \"samples\" for token numbers");
-  }
-}
-
 void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
   const SampleConfig& sample = config.sample;
   if (sample.top_k > config.model.vocab) {
@@ -75,11 +60,6 @@ void require_encoder_data(TrainConfig& config, const GivenKeys& given) {
     return given.error(keys, fmt::format("arch = \"{}\" {}", config.model.arch, what),
                        std::move(hint));
   };
-  if (config.data.format == "text") {
-    throw refuse({"data.format", "data.train"},
-                 "predicts masked tokens, and data.format = \"text\" has none",
-                 "use data.format = \"samples\" with the fields tokens and targets");
-  }
   if (config.sample.tokens > 0) {
     throw refuse({"sample.tokens"}, "does not continue a text: every token sees those after it",
                  "set sample.tokens = 0");
@@ -186,7 +166,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_lora(config, given);
-  resolve_data(config.data, given);
+  resolve_data(config, given);
   require_encoder_data(config, given);
   resolve_vocab(config.model, config.data.tokenizer, given);
   resolve_virtual_ranks(config.determinism, given, world_size);

@@ -4,6 +4,7 @@
 #include "engine/config/llama_family.h"
 #include "engine/config/presets.h"
 #include "engine/config/resolve_sections.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
@@ -153,8 +154,10 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
   resolve_architecture(model, given);
 }
 
-void resolve_vocab(ModelConfig& model, std::string_view tokenizer, const GivenKeys& given) {
-  const std::int64_t needed = tokenizer == "bytes" ? kByteVocab : 0;
+void resolve_vocab(ModelConfig& model, const std::string& tokenizer, const GivenKeys& given) {
+  const bool is_bytes = tokenizer == "bytes", is_none = tokenizer == "none";
+  const std::int64_t size = is_bytes || is_none ? 0 : Tokenizer::open(tokenizer).size();
+  const std::int64_t needed = is_bytes ? kByteVocab : size;
   if (model.vocab == 0) model.vocab = needed;
   if (model.vocab == 0) {
     throw given.error({}, "missing key model.vocab",
@@ -163,15 +166,17 @@ void resolve_vocab(ModelConfig& model, std::string_view tokenizer, const GivenKe
   if (model.vocab < needed) {
     throw given.error({"model.vocab"},
                       fmt::format("model.vocab = {} is less than the {} tokens of the tokenizer",
-                                  model.vocab, kByteVocab),
-                      "leave model.vocab out");
+                                  model.vocab, needed),
+                      "leave model.vocab out, or use the tokenizer that belongs to the model");
   }
-  if (model.tokens == 0) model.tokens = needed != 0 ? needed : model.vocab;
+  // A folder's vocabulary may be larger than its tokenizer: some of its rows are never read.
+  if (model.tokens == 0) model.tokens = is_bytes ? needed : model.vocab;
   model.vocab = (model.vocab + kVocabMultiple - 1) / kVocabMultiple * kVocabMultiple;
-  if (model.tokens > model.vocab || (needed != 0 && model.tokens != needed)) {
+  const bool are_wrong = is_bytes ? model.tokens != needed : model.tokens < needed;
+  if (model.tokens > model.vocab || are_wrong) {
     throw given.error(
         {"model.tokens"},
-        needed != 0 ? fmt::format("model.tokens = {}, but data.tokenizer = \"{}\" has {} tokens",
+        are_wrong ? fmt::format("model.tokens = {}, but data.tokenizer = \"{}\" has {} tokens",
                                   model.tokens, tokenizer, needed)
                     : fmt::format("model.tokens = {} is more than model.vocab = {}", model.tokens,
                                   model.vocab),

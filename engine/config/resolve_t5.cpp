@@ -72,14 +72,9 @@ void resolve_t5(ModelConfig& model, const GivenKeys& given) {
 
 void require_t5_data(TrainConfig& config, const GivenKeys& given) {
   DataConfig& data = config.data;
-  if (data.format == "text")
-    throw given.error(
-        {"data.format", "data.train"},
-        "arch = \"t5\" reads pairs of sequences, and data.format = \"text\" has none",
-        "use data.format = \"samples\" with the fields encoder_tokens, tokens and targets");
   if (data.encoder_len == 0)
     throw given.error({}, "missing key data.encoder_len",
-                      "write encoder_len = 512 under [data]: the length of encoder_tokens");
+                      "write encoder_len = 512 under [data]");
   const auto prompt = token_numbers(config.sample.prompt);
   if (config.sample.tokens > 0 && prompt && std::ssize(*prompt) > data.encoder_len)
     throw given.error({"sample.prompt", "data.encoder_len"},

@@ -85,17 +85,43 @@ struct LoraConfig {
   friend bool operator==(const LoraConfig&, const LoraConfig&) = default;
 };
 
+/// What the data teach. response: the second text of a document, the first is its prompt; chat: the
+/// answers of a conversation; masked: hidden tokens; pairs: from the encoder's text the decoder's.
+enum class DataTask : std::uint8_t { text, response, chat, masked, pairs };
+
+/// How rows are made of documents. cut: all documents are one stream, which is cut; whole:
+/// documents are put side by side.
+enum class RowKind : std::uint8_t { cut, whole };
+
+/// What happens to documents that are longer than a row.
+enum class LongDocuments : std::uint8_t { split, cut, drop };
+
 struct DataConfig {
   std::vector<std::string> train;       // globs, absolute once resolved
   std::vector<std::string> validation;  // globs; empty: held-out tails of the training files
   double validation_fraction = 0.05;  // of each training file; 0 = no validation; unused with globs
+  std::vector<double> weights;        // of the patterns of train; empty: all files are one source
   std::string format = "text";
-  std::string tokenizer = "bytes";  // resolved: "none" for samples unless given
+  std::string tokenizer = "bytes";  // or "none", or a path; resolved: by format unless given
   std::int64_t seq_len = 0;
   std::int64_t encoder_len = 0;  // of the encoder's sequences, for models that have one
+  DataTask task = DataTask::text;              // resolved: by the model unless given
+  std::vector<std::string> json_fields;        // of a line; resolved: by the task unless given
+  RowKind rows = RowKind::cut;                 // resolved: by the task unless given
+  LongDocuments longs = LongDocuments::split;  // resolved: by the task unless given
+  bool join = false;                           // rows = cut: documents see each other
+  double mask = 0.15;                          // share of the tokens that are predicted
+  std::string end = "auto";                    // token behind each document; "none"; or its text
+  std::string chat_template = "auto";          // name, or by the tokenizer's files
+  std::string cache = "auto";                  // folder of tokens made of texts
   DataFields fields{};
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
+
+/// Returns whether the data are files whose bytes are one stream of tokens, without documents.
+inline bool is_byte_stream(const DataConfig& data) {
+  return data.format == "text" && data.tokenizer == "bytes" && data.rows == RowKind::cut;
+}
 
 /// global = micro * accum * virtual_ranks, in sequences.
 struct BatchConfig {

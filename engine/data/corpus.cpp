@@ -25,12 +25,6 @@ const Corpus::Piece& Corpus::piece_at(std::int64_t offset) const {
   return *std::prev(std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin));
 }
 
-std::string Corpus::place_of(std::int64_t offset) const {
-  const Piece& piece = piece_at(offset);
-  const auto skipped = piece.bytes.data() - piece.file->bytes().data();
-  return fmt::format("byte {} of {}", skipped + offset - piece.begin, piece.file->path());
-}
-
 std::span<const std::uint8_t> Corpus::run_at(std::int64_t offset, std::int64_t count) const {
   const Piece& piece = piece_at(offset);
   const auto inside = static_cast<std::size_t>(offset - piece.begin);

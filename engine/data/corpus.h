@@ -22,8 +22,6 @@ class Corpus {
   /// Returns the bytes from `offset` on that lie in one piece, at most `count`. Requires offset <
   /// size().
   [[nodiscard]] std::span<const std::uint8_t> run_at(std::int64_t offset, std::int64_t count) const;
-  /// Returns where an offset lies, for messages: "byte 17 of text/a.txt".
-  [[nodiscard]] std::string place_of(std::int64_t offset) const;
   /// Returns a text that is equal for equal content, wherever the files lie: size, and a hash of at
   /// most 64 blocks of 4 KiB spread evenly over the corpus. A change between the blocks is missed;
   /// reading everything would take minutes.

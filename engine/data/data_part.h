@@ -1,50 +1,52 @@
-// DataPart and DataSet: the samples of training and those held out, whatever files they come from.
+// DataPart: the samples of training and those held out, whatever files they come from.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
-#include "engine/config/train_config.h"
-#include "engine/data/sampler.h"
+#include "engine/data/sample_row.h"
 #include "engine/tensor/batch_input.h"
 
 namespace ds {
 
-/// Samples of data.seq_len tokens, each at a place: a byte of a text, or a row of sample files.
+/// A sample: where it lies, and its number, from which tasks draw: of training, counted from its
+/// start over all epochs; of validation, counted over the samples that a validation uses.
+struct SamplePlace {
+  std::int64_t place = 0, number = 0;
+};
+
+/// Samples of data.seq_len tokens, each at a place: a token of a stream, or a row.
 class DataPart {
  public:
   virtual ~DataPart() = default;
 
-  /// Returns the number of bytes or of rows; 0: there is nothing.
+  /// Returns the number of tokens or of rows; 0: there is nothing.
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// Returns the size for people, such as "1.2 GiB" or "1200 samples".
   [[nodiscard]] virtual std::string size_text() const = 0;
+  /// Returns what was left out or cut, for people; empty if nothing was.
+  [[nodiscard]] virtual std::string note() const { return {}; }
   /// Returns a text that is equal for equal content, wherever the files lie.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// Returns the order of the places. Requires size() > 0.
-  [[nodiscard]] virtual Sampler sampler(std::uint64_t seed) const = 0;
+  /// Returns the samples of an epoch. Requires size() > 0, as the next two.
+  [[nodiscard]] virtual std::int64_t epoch() const = 0;
+  /// Returns the place of a sample of training, from its number and the seed alone.
+  [[nodiscard]] virtual std::int64_t place_of(std::int64_t sample, std::uint64_t seed) const = 0;
   /// Returns the place of sample `index` of `count` that a validation uses, evenly spaced.
   [[nodiscard]] virtual std::int64_t validation_place(std::int64_t index,
                                                       std::int64_t count) const = 0;
-  /// Writes every input of a micro-batch that has memory, except samples, for the samples at
-  /// `places` (B). Allocates nothing. Errors: Error{config} with file and place: a number that the
+
+  /// Writes every input of a micro-batch that has memory, except samples, for B samples. Allocates
+  /// nothing. One thread at a time. Errors: Error{config} with file and place: a number that the
   /// input's limit excludes, with which kernels would read other memory; documents in pieces; an
   /// input that the data do not have.
-  virtual void fill(std::span<const std::int64_t> places,
-                    std::span<const BatchInput> inputs) const = 0;
+  void fill(std::span<const SamplePlace> samples, std::span<const BatchInput> inputs) const;
+  /// Returns the fields of a sample, which hold until the next call. Errors: Error{config}, or
+  /// RowError, which fill() turns into an Error.
+  [[nodiscard]] virtual SampleRow row(SamplePlace sample) const = 0;
+  /// Returns where a wrong number of a sample lies, or the sample, for messages.
+  [[nodiscard]] virtual std::string describe(SamplePlace sample, const RowError& error) const = 0;
 };
-
-struct DataSet {
-  std::unique_ptr<DataPart> train, validation;  // validation: of size 0 where nothing is held out
-  DataFields fields{};
-};
-
-/// Finds, maps and splits the files of [data].
-/// Order: files by path, in byte order; what is held out is the tail of each file.
-/// Errors: Error{config}: a pattern matches no file; a file is unreadable, empty, in both parts, or
-/// not of data.format; a part is too short.
-DataSet open_data(const DataConfig& config);
 
 }  // namespace ds

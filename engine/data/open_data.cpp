@@ -1,115 +1,17 @@
-// open_data(): finds and checks the files of [data] and splits them into two parts.
-#include <glob.h>
-#include <sys/stat.h>
+// open_data(): opens the files of each format, and makes parts of them.
+#include "engine/data/open_data.h"
 
-#include <algorithm>
-#include <set>
+#include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/data/files.h"
+#include "engine/data/mixture_part.h"
+#include "engine/data/packed_part.h"
 #include "engine/data/sample_part.h"
-#include "engine/data/text_part.h"
+#include "engine/data/window_part.h"
 
 namespace ds {
 namespace {
-
-bool is_folder(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-/// Returns the files that match `pattern`; skips folders that a wildcard matches.
-std::vector<std::string> matches(std::string_view key, const std::string& pattern) {
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> files;
-  bool folder = false;
-  for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-    const std::string path = found.gl_pathv[i];
-    if (is_folder(path)) {
-      folder = true;
-    } else {
-      files.push_back(path);
-    }
-  }
-  ::globfree(&found);
-  if (!files.empty()) return files;
-  if (folder) {
-    throw Error(ErrorKind::config, fmt::format("{}: {} is a folder", key, pattern),
-                fmt::format("name the files inside it, for example {}/*.txt", pattern));
-  }
-  const bool failed = status != 0 && status != GLOB_NOMATCH;
-  throw Error(
-      ErrorKind::config,
-      fmt::format("{}: {} {}", key, pattern, failed ? "cannot be searched" : "matches no file"),
-      "paths are relative to the folder of the train.toml; scripts/fetch_text.sh makes "
-      "data/english.txt");
-}
-
-/// Returns all files of all patterns, each once, sorted by bytes: the same in every locale.
-std::set<std::string> list_files(std::string_view key, const std::vector<std::string>& patterns) {
-  std::set<std::string> files;
-  for (const std::string& pattern : patterns) {
-    const std::vector<std::string> found = matches(key, pattern);
-    files.insert(found.begin(), found.end());
-  }
-  return files;
-}
-
-void check_length(std::string_view key, const Corpus& corpus, std::int64_t seq_len) {
-  if (corpus.size() > seq_len) return;
-  throw Error(ErrorKind::config,
-              fmt::format("{}: {} bytes are too few for data.seq_len = {} and its target", key,
-                          corpus.size(), seq_len),
-              "give more text or lower data.seq_len");
-}
-
-/// The files of [data], and what part of each training file is held out.
-struct Files {
-  std::set<std::string> train, validation;
-  double held_out = 0;
-
-  /// Returns where the held-out tail of a training file of `size` bytes or rows begins.
-  [[nodiscard]] std::int64_t cut(std::int64_t size) const {
-    return size - static_cast<std::int64_t>(static_cast<double>(size) * held_out);
-  }
-  [[nodiscard]] bool validates() const { return held_out > 0 || !validation.empty(); }
-};
-
-Files find_files(const DataConfig& config) {
-  Files files;
-  files.train = list_files("data.train", config.train);
-  if (config.validation.empty()) {
-    files.held_out = config.validation_fraction;
-    return files;
-  }
-  files.validation = list_files("data.validation", config.validation);
-  for (const std::string& path : files.validation) {
-    if (!files.train.contains(path)) continue;
-    throw Error(ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
-                "name other files there, or set data.validation to a fraction to hold out the end "
-                "of each file");
-  }
-  return files;
-}
-
-DataSet open_text(const DataConfig& config, const Files& files) {
-  Corpus train, validation;
-  for (const std::string& path : files.train) {
-    auto file = std::make_shared<const MappedFile>(path);
-    const auto size = static_cast<std::int64_t>(file->bytes().size());
-    train.add(file, 0, files.cut(size));
-    validation.add(file, files.cut(size), size);
-  }
-  for (const std::string& path : files.validation) {
-    auto file = std::make_shared<const MappedFile>(path);
-    const auto size = static_cast<std::int64_t>(file->bytes().size());
-    validation.add(std::move(file), 0, size);
-  }
-  check_length("data.train", train, config.seq_len);
-  if (files.validates()) check_length("data.validation", validation, config.seq_len);
-  return {.train = std::make_unique<TextPart>(std::move(train), config.seq_len),
-          .validation = std::make_unique<TextPart>(std::move(validation), config.seq_len)};
-}
 
 DataFields fields_of(const SampleFile& file) {
   return {.documents = file.has(Field::documents),
@@ -135,11 +37,12 @@ std::shared_ptr<const SampleFile> open_file(const std::string& path, const DataC
               fmt::format("set data.encoder_len={}, or cut the samples", length));
 }
 
-DataSet open_samples(const DataConfig& config, const Files& files) {
+DataSet open_samples(const DataConfig& config, const DataFiles& files) {
   auto train = std::make_unique<SamplePart>(), validation = std::make_unique<SamplePart>();
-  for (const std::string& path : files.train) {
+  for (const std::string& path : files.sources.front()) {
     const auto file = open_file(path, config);
-    const std::int64_t cut = files.cut(file->rows());
+    const std::int64_t cut = file->rows() - static_cast<std::int64_t>(
+                                                static_cast<double>(file->rows()) * files.held_out);
     train->add(file, 0, cut);
     validation->add(file, cut, file->rows());
   }
@@ -160,11 +63,136 @@ DataSet open_samples(const DataConfig& config, const Files& files) {
   return {.train = std::move(train), .validation = std::move(validation), .fields = fields};
 }
 
+/// Makes parts of token files.
+class Parts {
+ public:
+  Parts(const DataConfig& config, std::uint64_t seed, const DocumentEncoder* encoder)
+      : config_(config), seed_(seed), encoder_(encoder) {}
+
+  [[nodiscard]] std::unique_ptr<DataPart> part_of(TokenStream stream, const char* key) const {
+    if (config_.rows == RowKind::cut) {
+      require_length(key, stream);
+      return std::make_unique<WindowPart>(std::move(stream), config_.seq_len, apart(stream));
+    }
+    auto part = std::make_unique<PackedPart>(std::move(stream), shape(), mask_rule(key));
+    if (part->size() > 0) return part;
+    throw Error(ErrorKind::config, fmt::format("{}: no row is left to train on", key),
+                part->note().empty() ? "give more data" : part->note());
+  }
+
+  [[nodiscard]] std::unique_ptr<DataPart> nothing() const {
+    return std::make_unique<WindowPart>(TokenStream(), config_.seq_len, false);
+  }
+
+  [[nodiscard]] bool apart(const TokenStream& stream) const {
+    return config_.rows == RowKind::whole || (stream.has_index() && !config_.join);
+  }
+
+ private:
+  [[nodiscard]] RowShape shape() const {
+    const Task task = config_.task == DataTask::masked  ? Task::masked
+                      : config_.task == DataTask::pairs ? Task::pairs
+                                                        : Task::next_token;
+    return {.task = task,
+            .length = config_.seq_len,
+            .encoder_length = task == Task::pairs ? config_.encoder_len : 0,
+            .longs = config_.longs};
+  }
+
+  [[nodiscard]] std::optional<MaskRule> mask_rule(std::string_view key) const {
+    if (config_.task != DataTask::masked) return std::nullopt;
+    DS_ASSERT(encoder_ != nullptr);
+    const SpecialTokens& special = encoder_->specials();
+    if (!special.mask)
+      throw Error(ErrorKind::config,
+                  fmt::format("data.tokenizer: {} has no mask token", config_.tokenizer),
+                  "tokenizer_config.json names it as mask_token");
+    return MaskRule{.share = config_.mask,
+                    .mask = *special.mask,
+                    .tokens = encoder_->vocab(),
+                    .keeps = special.all,
+                    .seed = key == "data.train" ? seed_ : ~seed_};
+  }
+
+  void require_length(const char* key, const TokenStream& stream) const {
+    if (stream.size() > config_.seq_len) return;
+    throw Error(ErrorKind::config,
+                fmt::format("{}: {} {} are too few for data.seq_len = {} and its target", key,
+                            stream.size(), config_.tokenizer == "bytes" ? "bytes" : "tokens",
+                            config_.seq_len),
+                "give more text or lower data.seq_len");
+  }
+
+  const DataConfig& config_;
+  std::uint64_t seed_;
+  const DocumentEncoder* encoder_;
+};
+
+using TokenFiles = std::vector<std::shared_ptr<const TokenFile>>;
+
+/// Opens the token files of `paths`, of texts after their tokens have been made.
+TokenFiles open_files(const DataConfig& config, const FileList& paths,
+                      const DocumentEncoder* encoder, const PackShare& share) {
+  FileList names = paths;
+  const bool is_text = config.format == "text" || config.format == "jsonl";
+  const bool are_bytes = is_byte_stream(config);
+  if (is_text && !are_bytes)
+    names = TokenCache(config, *encoder)
+                .fill(chunks_of(paths, config.format == "jsonl"), share);
+  TokenFiles files;
+  for (const std::string& name : names) {
+    files.push_back(are_bytes ? TokenFile::of_bytes(name) : TokenFile::open(name));
+  }
+  return files;
+}
+
+DataSet open_tokens(const DataConfig& config, const DataFiles& files, std::uint64_t seed,
+                    const PackShare& share) {
+  DataSet data;
+  std::unique_ptr<DocumentEncoder> encoder;
+  if (config.tokenizer != "none" && !is_byte_stream(config)) {
+    encoder = std::make_unique<DocumentEncoder>(config);
+    data.tokenizer = encoder->tokenizer();
+    if (data.tokenizer) data.tokenizer_hash = data.tokenizer->hash();
+  }
+  const Parts parts(config, seed, encoder.get());
+  std::vector<std::unique_ptr<DataPart>> sources;
+  TokenStream validation;
+  for (const FileList& paths : files.sources) {
+    TokenStream train;
+    for (const auto& file : open_files(config, paths, encoder.get(), share)) {
+      train.add(file, files.held_out, false);
+      validation.add(file, files.held_out, true);
+    }
+    data.fields.documents = data.fields.documents || parts.apart(train);
+    sources.push_back(parts.part_of(std::move(train), "data.train"));
+  }
+  for (const auto& file : open_files(config, files.validation, encoder.get(), share))
+    validation.add(file, 0, false);
+  data.validation = files.validates() ? parts.part_of(std::move(validation), "data.validation")
+                                      : parts.nothing();
+  data.train = sources.size() == 1
+                   ? std::move(sources.front())
+                   : std::make_unique<MixturePart>(std::move(sources), config.weights);
+  data.fields.encoder_documents = config.task == DataTask::pairs;
+  data.fields.encoder_len = config.encoder_len;
+  return data;
+}
+
 }  // namespace
 
-DataSet open_data(const DataConfig& config) {
-  const Files files = find_files(config);
-  return config.format == "samples" ? open_samples(config, files) : open_text(config, files);
+DataSet open_data(const DataConfig& config, std::uint64_t seed, const PackShare& share) {
+  const DataFiles files = find_files(config);
+  return config.format == "samples" ? open_samples(config, files)
+                                    : open_tokens(config, files, seed, share);
+}
+
+DataFields check_data(const DataConfig& config) {
+  const bool is_made = config.format == "text" || config.format == "jsonl";
+  if (!is_made || is_byte_stream(config)) return open_data(config).fields;
+  find_files(config);
+  DocumentEncoder{config};
+  return config.fields;
 }
 
 }  // namespace ds

@@ -1,4 +1,4 @@
-// SamplePart: finds rows, fills batches from them, and says where a wrong number lies.
+// SamplePart: finds rows, and says where a wrong number lies.
 #include "engine/data/sample_part.h"
 
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/data/sampler.h"
 
 namespace ds {
 
@@ -50,32 +51,28 @@ std::int64_t SamplePart::validation_place(std::int64_t index, std::int64_t count
   return validation_offset(size_, 0, index, count);
 }
 
-void SamplePart::fill(std::span<const std::int64_t> places,
-                      std::span<const BatchInput> inputs) const {
-  for (std::size_t b = 0; b < places.size(); ++b) {
-    DS_ASSERT(places[b] >= 0 && places[b] < size_);
-    const Piece& piece =
-        *std::prev(std::ranges::upper_bound(pieces_, places[b], {}, &Piece::begin));
-    const std::int64_t index = piece.first_row + places[b] - piece.begin;
-    const SampleRow row = piece.file->row(index);
-    try {
-      check_row(row);
-      for (const BatchInput& input : inputs) {
-        if (!input.memory || input.name == input::kSamples) continue;
-        const auto each = input.memory.elements() / static_cast<std::int64_t>(places.size());
-        auto* const out = static_cast<std::int32_t*>(input.memory.data);
-        fill_from_row(row, input, each, out + static_cast<std::int64_t>(b) * each);
-      }
-    } catch (const RowError& error) {
-      const std::string place =
-          error.column < 0 ? std::string()
-                           : fmt::format(", row {}, column {} of {}", index, error.column,
-                                         kFieldNames[static_cast<std::size_t>(error.field)]);
-      throw Error(ErrorKind::config,
-                  fmt::format("data file {}{}: {}", piece.file->path(), place, error.what),
-                  error.hint);
-    }
-  }
+std::int64_t SamplePart::place_of(std::int64_t sample, std::uint64_t seed) const {
+  return Sampler::of_rows(size_, seed).offset(sample);
+}
+
+const SamplePart::Piece& SamplePart::piece_at(std::int64_t place) const {
+  DS_ASSERT(place >= 0 && place < size_);
+  return *std::prev(std::ranges::upper_bound(pieces_, place, {}, &Piece::begin));
+}
+
+SampleRow SamplePart::row(SamplePlace sample) const {
+  const Piece& piece = piece_at(sample.place);
+  const SampleRow row = piece.file->row(piece.first_row + sample.place - piece.begin);
+  check_row(row);
+  return row;
+}
+
+std::string SamplePart::describe(SamplePlace sample, const RowError& error) const {
+  const Piece& piece = piece_at(sample.place);
+  if (error.column < 0) return piece.file->path();
+  return fmt::format("{}, row {}, column {} of {}", piece.file->path(),
+                     piece.first_row + sample.place - piece.begin, error.column,
+                     kFieldNames[static_cast<std::size_t>(error.field)]);
 }
 
 }  // namespace ds

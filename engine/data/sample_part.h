@@ -26,14 +26,13 @@ class SamplePart : public DataPart {
   [[nodiscard]] std::int64_t size() const override { return size_; }
   [[nodiscard]] std::string size_text() const override;
   [[nodiscard]] std::string identity() const override;
-  [[nodiscard]] Sampler sampler(std::uint64_t seed) const override {
-    return Sampler::of_rows(size_, seed);
-  }
+  [[nodiscard]] std::int64_t epoch() const override { return size_; }
+  [[nodiscard]] std::int64_t place_of(std::int64_t sample, std::uint64_t seed) const override;
   [[nodiscard]] std::int64_t validation_place(std::int64_t index,
                                               std::int64_t count) const override;
   /// A place is the number of a row, counted over all files.
-  void fill(std::span<const std::int64_t> places,
-            std::span<const BatchInput> inputs) const override;
+  [[nodiscard]] SampleRow row(SamplePlace sample) const override;
+  [[nodiscard]] std::string describe(SamplePlace sample, const RowError& error) const override;
 
  private:
   struct Piece {
@@ -41,6 +40,7 @@ class SamplePart : public DataPart {
     std::int64_t first_row;  // of the file
     std::int64_t begin;      // number of that row in the part
   };
+  [[nodiscard]] const Piece& piece_at(std::int64_t place) const;
   std::vector<Piece> pieces_;
   Corpus bytes_;  // of the rows, field by field, for the identity
   std::int64_t size_ = 0;

@@ -1,24 +1,13 @@
-// Reads whole numbers of any type, and derives the inputs of a sample from its fields.
+// Checks a sample, and derives the inputs of a sample from its fields.
 #include "engine/data/sample_row.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace ds {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kWholeTypes{
-    {{"U8", 1}, {"U16", 2}, {"U32", 4}, {"I32", 4}, {"I64", 8}}};
-
-template <class T>
-std::int64_t read_at(const std::byte* data, std::int64_t i) {
-  T value;  // tensors of a file need not be aligned
-  std::memcpy(&value, data + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-  return static_cast<std::int64_t>(value);
-}
 
 /// The documents of a row; without the field, the whole row is document 0.
 class Documents {
@@ -129,31 +118,6 @@ void fill_token_types(const SampleRow& row, const Writer& to, std::int64_t count
 }
 
 }  // namespace
-
-std::optional<WholeType> whole_type(std::string_view word) {
-  const auto* const found =
-      std::ranges::find(kWholeTypes, word, &std::pair<std::string_view, std::int64_t>::first);
-  if (found == kWholeTypes.end()) return std::nullopt;
-  return static_cast<WholeType>(found - kWholeTypes.begin());
-}
-
-std::int64_t size_of(WholeType type) { return kWholeTypes[static_cast<std::size_t>(type)].second; }
-
-std::int64_t FieldRow::operator[](std::int64_t i) const {
-  switch (type) {
-    case WholeType::u8:
-      return read_at<std::uint8_t>(data, i);
-    case WholeType::u16:
-      return read_at<std::uint16_t>(data, i);
-    case WholeType::u32:
-      return read_at<std::uint32_t>(data, i);
-    case WholeType::i32:
-      return read_at<std::int32_t>(data, i);
-    case WholeType::i64:
-      return read_at<std::int64_t>(data, i);
-  }
-  return 0;
-}
 
 void check_row(const SampleRow& row) {
   for (const Field field : {Field::documents, Field::encoder_documents})

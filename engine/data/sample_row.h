@@ -2,12 +2,11 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "engine/data/whole_numbers.h"
 #include "engine/tensor/batch_input.h"
 
 namespace ds {
@@ -27,21 +26,7 @@ inline constexpr std::array<std::string_view, kFields> kFieldNames{
     input::kTokens,     input::kTargets,       input::kDocuments,       input::kPositions,
     input::kTokenTypes, input::kEncoderTokens, input::kEncoderDocuments};
 
-/// The types of whole numbers that a field may have.
-enum class WholeType : std::uint8_t { u8, u16, u32, i32, i64 };
-/// Returns the type with that name in a safetensors file; nothing for another type.
-std::optional<WholeType> whole_type(std::string_view word);
-std::int64_t size_of(WholeType type);
-
-/// Whole numbers in a file, at any address.
-struct FieldRow {
-  const std::byte* data = nullptr;  // null: the file does not have the field
-  WholeType type = WholeType::i32;
-  std::int64_t count = 0;
-
-  explicit operator bool() const { return data != nullptr; }
-  [[nodiscard]] std::int64_t operator[](std::int64_t i) const;
-};
+using FieldRow = WholeNumbers;
 
 struct SampleRow {
   std::array<FieldRow, kFields> fields{};

@@ -9,17 +9,16 @@
 namespace ds {
 namespace {
 
-/// SplitMix64's finalizer: every input bit affects every output bit.
-std::uint64_t mix(std::uint64_t x) {
+constexpr std::uint64_t kRounds = 6;
+
+}  // namespace
+
+std::uint64_t mix_bits(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
   x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
   return x ^ (x >> 31U);
 }
-
-constexpr std::uint64_t kRounds = 6;
-
-}  // namespace
 
 Permutation::Permutation(std::int64_t size, std::uint64_t key)
     : size_(static_cast<std::uint64_t>(size)), key_(key) {
@@ -35,7 +34,7 @@ std::int64_t Permutation::at(std::int64_t index) const {
     std::uint64_t left = value >> half_bits_;
     std::uint64_t right = value & mask;
     for (std::uint64_t round = 0; round < kRounds; ++round) {
-      const std::uint64_t turned = left ^ (mix(key_ ^ mix(right * kRounds + round)) & mask);
+      const std::uint64_t turned = left ^ (mix_bits(key_ ^ mix_bits(right * kRounds + round)) & mask);
       left = right;
       right = turned;
     }
@@ -63,8 +62,8 @@ Sampler Sampler::of_rows(std::int64_t rows, std::uint64_t seed) {
 std::int64_t Sampler::offset(std::int64_t sample) const {
   DS_ASSERT(sample >= 0);
   const auto epoch = static_cast<std::uint64_t>(sample / windows_);
-  const std::uint64_t key = mix(seed_ ^ mix(epoch));
-  const auto phase = static_cast<std::int64_t>(mix(~key) % static_cast<std::uint64_t>(phases_));
+  const std::uint64_t key = mix_bits(seed_ ^ mix_bits(epoch));
+  const auto phase = static_cast<std::int64_t>(mix_bits(~key) % static_cast<std::uint64_t>(phases_));
   return phase + Permutation(windows_, key).at(sample % windows_) * seq_len_;
 }
 

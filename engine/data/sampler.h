@@ -5,6 +5,9 @@
 
 namespace ds {
 
+/// SplitMix64's finalizer: every input bit affects every output bit.
+std::uint64_t mix_bits(std::uint64_t x);
+
 /// A permutation of [0, size) that needs no memory: a Feistel network on the next power of four,
 /// walked until the result is in range. `key` chooses the permutation. Source: Black and Rogaway,
 /// "Ciphers with arbitrary finite domains", 2002 (cycle walking).

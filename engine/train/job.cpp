@@ -13,7 +13,7 @@
 #include "engine/comm/notes.h"
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
-#include "engine/data/data_part.h"
+#include "engine/data/open_data.h"
 #include "engine/exchange/peft_folder.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plan/device_share.h"
@@ -197,13 +197,30 @@ struct Prepared {
   AutoChoice chosen;
 };
 
+/// Returns a rank's share of tokenizing texts; rank 0 tells how far it is, if that takes long.
+PackShare share_of(const JobRequest& request) {
+  PackShare share{.rank = request.rendezvous.rank,
+                  .ranks = request.rendezvous.world_size,
+                  .threads = std::max(1, default_thread_count())};
+  if (share.rank != 0) return share;
+  share.tell = [told = Clock::now()](std::int64_t done, std::int64_t all) mutable {
+    constexpr auto kPause = std::chrono::seconds(5);
+    if (Clock::now() - told < kPause) return;
+    told = Clock::now();
+    fmt::print("tokenizing: {} of {}\n", format_bytes(done), format_bytes(all));
+    std::fflush(stdout);
+  };
+  return share;
+}
+
 Prepared prepare(const JobRequest& given) {
   await_earlier_job(given);
   JobStart start = start_of(given);
   std::string reason;
   TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
   start.resume.require_model(config);
-  DataSet data = open_data(config.data);
+  DataSet data = open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
+                           share_of(start.request));
   config.data.fields = data.fields;
   Imported imported = import_of(config, start.resume);
   Backend backend =
@@ -303,7 +320,7 @@ void check_training(const JobRequest& given) {
   const JobRequest& request = start.request;
   TrainConfig config = with_backend(load_train_config(load_request(request)));
   start.resume.require_model(config);
-  config.data.fields = open_data(config.data).fields;
+  config.data.fields = check_data(config.data);
   import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);

@@ -49,6 +49,8 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
                              data.train->size_text(), data.validation->size_text(),
                              config_.data.seq_len));
+  if (const std::string note = data.train->note(); !note.empty())
+    progress_.note(fmt::format("         of the documents {}", note));
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences per step; {} planned per rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
                              format_bytes(trainer.plan().device().total_bytes)));

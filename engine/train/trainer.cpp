@@ -25,12 +25,14 @@ std::string arithmetic_of(const TrainConfig& config, const Backend& backend, con
   return arithmetic_list(config,
                          {.kernels = backend.kernels->arithmetic(),
                           .libraries = library_versions(),
-                          .data = data.train->identity() + "/" + data.validation->identity()});
+                          .data = data.train->identity() + "/" + data.validation->identity(),
+                          .tokenizer = data.tokenizer_hash});
 }
 
 // An empty prompt stands for a newline, which is not printed.
-std::vector<std::int32_t> sample_prompt(const TrainConfig& config) {
+std::vector<std::int32_t> sample_prompt(const TrainConfig& config, const Tokenizer* tokenizer) {
   const std::string& prompt = config.sample.prompt;
+  if (tokenizer != nullptr) return tokenizer->encode(prompt.empty() ? "\n" : prompt);
   if (config.data.tokenizer == "bytes") return encode_bytes(prompt.empty() ? "\n" : prompt);
   std::vector<std::int32_t> numbers = token_numbers(prompt).value_or(std::vector<std::int32_t>());
   if (numbers.empty()) numbers.push_back(0);
@@ -48,13 +50,12 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       arithmetic_(arithmetic_of(config, backend, data)),
       programs_(make_programs(config, world_.rank(), world_.size())),
       plan_(place_programs(programs_, workspace_of(*backend.kernels))),
-      sampler_(data.train->sampler(static_cast<std::uint64_t>(config.train.seed))),
       batch_{.micro = config.batch.micro,
              .accum = config.batch.accum,
              .virtual_ranks = config.determinism.virtual_ranks},
       control_(config),
       fault_(parse_planted_fault(config.debug.non_finite).value_or(PlantedFault{})),
-      offsets_(static_cast<std::size_t>(config.batch.micro)) {
+      places_(static_cast<std::size_t>(config.batch.micro)) {
   agree();
   // From here on, all ranks run the same global program.
   require_fit(plan_, *backend.device, world_.rank());
@@ -71,7 +72,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   }
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
-  taken_.reserve(programs_.step.micro_batches.size() * offsets_.size());
+  taken_.reserve(programs_.step.micro_batches.size() * places_.size());
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
 
@@ -112,9 +113,9 @@ void Trainer::agree() const {
 StepReport Trainer::step(const StepWishes& wishes) {
   wishes_ = wishes;
   choose_program();
+  context_.seed = static_cast<std::uint64_t>(config_.train.seed);
   load_batches();
   const double scale = control_.loss_scale();
-  context_.seed = static_cast<std::uint64_t>(config_.train.seed);
   context_.step = static_cast<std::uint64_t>(step_);
   context_.loss_scale = static_cast<float>(scale);
   if (is_planted()) watch_for_plant();
@@ -147,15 +148,15 @@ void Trainer::load_batches() {
     const MicroBatch& place = program_->micro_batches[micro];
     const std::span<const BatchInput> inputs = executor_->inputs(micro);
     auto* const samples = static_cast<std::int64_t*>(memory_of(inputs, input::kSamples).data);
-    for (std::size_t b = 0; b < offsets_.size(); ++b) {
+    for (std::size_t b = 0; b < places_.size(); ++b) {
       const std::int64_t sample =
           first_sample_ + batch_.sample(step_ - first_step_, place.micro_step, place.virtual_rank,
                                         static_cast<std::int64_t>(b));
-      offsets_[b] = sampler_.offset(sample);
+      places_[b] = {data_.train->place_of(sample, context_.seed), sample};
       if (samples != nullptr) samples[b] = sample;
-      taken_.push_back({place.virtual_rank, place.micro_step, sample, offsets_[b]});
+      taken_.push_back({place.virtual_rank, place.micro_step, sample, places_[b].place});
     }
-    data_.train->fill(offsets_, inputs);
+    data_.train->fill(places_, inputs);
   }
 }
 
@@ -211,11 +212,12 @@ std::optional<double> Trainer::validate() {
     const std::int64_t batch = round * world_.size() + world_.rank();
     const bool is_idle = batch >= batches;
     if (is_idle && programs_.spec.stage < 3) break;
-    for (std::size_t b = 0; b < offsets_.size(); ++b) {
-      offsets_[b] = data_.validation->validation_place(
-          (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b), windows);
+    for (std::size_t b = 0; b < places_.size(); ++b) {
+      const std::int64_t number =
+          (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b);
+      places_[b] = {data_.validation->validation_place(number, windows), number};
     }
-    data_.validation->fill(offsets_, validation_executor_->inputs(0));
+    data_.validation->fill(places_, validation_executor_->inputs(0));
     validation_executor_->run(context_);
     if (is_idle) continue;
     word.loss.add(*static_cast<const double*>(validation_executor_->tensor(place.loss).data));
@@ -232,7 +234,7 @@ std::string Trainer::sample() {
   Decoder decoder({*programs_.prefill, *prefill_executor_}, {*programs_.decode, *decode_executor_});
   const bool has_text = config_.data.tokenizer == "bytes";
   const GenerateRequest request{
-      .prompts = {sample_prompt(config_)},
+      .prompts = {sample_prompt(config_, data_.tokenizer.get())},
       .length = sample.tokens,
       .choice = {.temperature = sample.temperature, .top_k = sample.top_k},
       .seed = static_cast<std::uint64_t>(sample.seed),
@@ -240,6 +242,7 @@ std::string Trainer::sample() {
       .slides = true};
   const std::vector<std::int32_t> made = generate(decoder, request).front().tokens;
   if (has_text) return sample.prompt + decode_bytes(made);
+  if (data_.tokenizer) return sample.prompt + data_.tokenizer->decode(made);
   return sample.prompt + " " + text_of_tokens(made);
 }
 

@@ -11,7 +11,7 @@
 #include "engine/comm/collectives.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/train_config.h"
-#include "engine/data/data_part.h"
+#include "engine/data/open_data.h"
 #include "engine/data/sampler.h"
 #include "engine/execute/executor.h"
 #include "engine/monitor/sample_ledger.h"
@@ -151,7 +151,6 @@ class Trainer {
   bool is_odd_ = false;         // updates during backward: the odd program's states are current
   const Program* program_ = nullptr;  // program of the current step
   Executor* executor_ = nullptr;
-  Sampler sampler_;
   BatchPlan batch_;
   StepContext context_;
   std::int64_t step_ = 0;                           // finished steps
@@ -164,7 +163,7 @@ class Trainer {
   PlantedFault fault_;
   std::vector<std::byte> looked_at_;   // by host_copy()
   bool is_refused_ = false;            // the step is not finite and ends the job
-  std::vector<std::int64_t> offsets_;  // offsets of one micro-batch's samples
+  std::vector<SamplePlace> places_;    // of one micro-batch's samples
   std::vector<TakenSample> taken_;     // samples of the last step
 };
 

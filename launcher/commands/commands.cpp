@@ -18,7 +18,7 @@ namespace {
 
 const Command kCommands[] = {
     kExecCommand,   kDoctorCommand,  kPlanCommand,       kInspectCommand,   kExportCommand,
-    kSampleCommand, kConvertCommand, kAverageCommand,    kK8sCommand,       kPsCommand,
+    kSampleCommand, kDataCommand, kConvertCommand, kAverageCommand,    kK8sCommand,       kPsCommand,
     kTailCommand,   kAttachCommand,  kCheckpointCommand, kKillCommand,      kAsCommand,
     kHelpCommand,   kManCommand,     kCompletionCommand, kNodeFactsCommand, kAgentCommand,
 };

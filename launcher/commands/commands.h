@@ -27,6 +27,7 @@ extern const Command kExportCommand;
 extern const Command kSampleCommand;
 extern const Command kAverageCommand;
 extern const Command kConvertCommand;
+extern const Command kDataCommand;
 
 // Commands on running jobs.
 extern const Command kPsCommand;

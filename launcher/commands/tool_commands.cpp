@@ -1,4 +1,4 @@
-// Subcommands plan, inspect, export, average, sample and convert: checks the words by the tables in
+// Subcommands plan, inspect, export, average, sample, data and convert: checks the words by the tables in
 // engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -94,6 +94,13 @@ void check_average(const Words& words) {
                 "usage: dslaunch average CHECKPOINT CHECKPOINT --out DIR");
 }
 
+void check_data(const Words& words) {
+  if (words.empty() || (words.front() != "pack" && words.front() != "show") || words.size() < 2)
+    usage_error("data takes pack or show, and a train.toml",
+                "usage: dslaunch data pack|show train.toml");
+  train_command({.config = words[1], .overrides = {}});
+}
+
 void check_convert(const Words& words) {
   if (words.size() != 1)
     usage_error("convert takes one DeepSpeed configuration",
@@ -153,6 +160,18 @@ constinit const Command kSampleCommand = {
         "and\n"
         "the threads. docs/sampling.md explains the output.",
     .options = shown<kSampleCommand>,
+};
+
+constinit const Command kDataCommand = {
+    .name = "data",
+    .summary = "Make token files of texts, or show what a training step reads",
+    .run = run_tool<kDataCommand, check_data>,
+    .synopsis = "pack|show train.toml [key=value ...] [options]",
+    .details =
+        "pack tokenizes data.train and writes Megatron's pair of files, which data.format =\n"
+        "\"tokens\" reads. It can be interrupted and repeated: what is done is kept. show prints the\n"
+        "samples of a step with what is learned of them. docs/data.md explains both.",
+    .options = shown<kDataCommand>,
 };
 
 constinit const Command kConvertCommand = {

@@ -12,7 +12,7 @@
 #include "engine/base/error.h"
 #include "engine/config/load.h"
 #include "engine/config/print.h"
-#include "engine/data/data_part.h"
+#include "engine/data/open_data.h"
 #include "engine/plugin/plugin.h"
 #include "engine/train/checkpointer.h"
 #include "engine/train/resume.h"
@@ -90,7 +90,7 @@ class Rank {
                             .compute = nullptr,
                             .gather = side_by_side ? make_group("gather") : nullptr,
                             .reduce = side_by_side ? make_group("reduce") : nullptr};
-    const DataSet data = open_data(config.data);
+    const DataSet data = open_data(config.data, static_cast<std::uint64_t>(config.train.seed));
     config.data.fields = data.fields;
     const CpuOptions options{.threads = static_cast<int>(config.device.threads),
                              .isa = config.device.isa};

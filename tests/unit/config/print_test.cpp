@@ -58,6 +58,8 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + (random() % 3 == 0 ? "=[]" : "=[\"norms\", \"h.0.*\"]");
     case ds::KeyKind::betas:
       return name + "=[0.5, 0.1234567890123]";
+    case ds::KeyKind::numbers:
+      return name + (random() % 2 == 0 ? "=[0.25]" : "=[]");
   }
   return name;
 }

@@ -10,7 +10,7 @@
 
 #include "engine/base/error.h"
 #include "engine/data/byte_tokens.h"
-#include "engine/data/text_part.h"
+#include "engine/data/open_data.h"
 
 namespace {
 
@@ -38,13 +38,15 @@ class Folder {
   fs::path path_;
 };
 
+/// Returns the text of a part, whose windows are 4 bytes and a target.
 std::string all_of(const std::unique_ptr<ds::DataPart>& part) {
-  const ds::Corpus& corpus = dynamic_cast<const ds::TextPart&>(*part).corpus();
   std::string text;
-  while (static_cast<std::int64_t>(text.size()) < corpus.size()) {
-    const auto at = static_cast<std::int64_t>(text.size());
-    for (const std::uint8_t byte : corpus.run_at(at, corpus.size() - at))
-      text += static_cast<char>(byte);
+  for (std::int64_t place = 0; place + 5 <= part->size(); ++place) {
+    const ds::SampleRow row = part->row({place, 0});
+    const ds::FieldRow &tokens = row[ds::Field::tokens], &targets = row[ds::Field::targets];
+    text += static_cast<char>(tokens[0]);
+    if (place + 5 < part->size()) continue;
+    for (std::int64_t i = 0; i < 4; ++i) text += static_cast<char>(targets[i]);
   }
   return text;
 }
@@ -108,7 +110,7 @@ TEST_CASE("batches cross file borders; targets are shifted by one") {
   folder.file("a", "abc");
   folder.file("b", "defgh");
   const ds::DataSet set = ds::open_data(config_of({folder / "*"}));
-  const std::int64_t offsets[] = {1, 3};
+  const ds::SamplePlace offsets[] = {{1, 0}, {3, 0}};
   std::vector<std::int32_t> tokens(8), targets(8), positions(8);
   const auto fill = [&](std::int64_t limit) {
     const auto memory = [](std::vector<std::int32_t>& numbers) {
@@ -132,9 +134,9 @@ TEST_CASE("batches cross file borders; targets are shifted by one") {
     return "";
   };
   CHECK(refused('h' + 1).empty());
-  CHECK(has(refused('h'), "token 104 at byte 4 of " + folder / "b"));
+  CHECK(has(refused('h'), folder / "b" + ", byte 4: target 104"));
   CHECK(has(refused('d'), "is out of range (0 to 99)"));
-  CHECK(has(refused('d'), "token 100 at byte 0 of " + folder / "b"));
+  CHECK(has(refused('d'), folder / "b" + ", byte 0: token 100"));
 }
 
 TEST_CASE("every byte is a token and comes back; padding tokens are shown as ?") {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "engine/base/error.h"
-#include "engine/data/data_part.h"
+#include "engine/data/open_data.h"
 #include "support/sample_file.h"
 
 namespace {
@@ -66,7 +66,9 @@ Numbers filled(const ds::DataPart& part, const std::vector<std::int64_t>& places
        {numbers.data(), ds::DType::i32, {static_cast<std::int64_t>(numbers.size())}},
        wanted.first,
        wanted.limit}};
-  part.fill(places, inputs);
+  std::vector<ds::SamplePlace> samples;
+  for (const std::int64_t place : places) samples.push_back({place, 0});
+  part.fill(samples, inputs);
   return numbers;
 }
 
@@ -270,14 +272,14 @@ TEST_CASE("rows of all files: each once per epoch, the tail held out, the same i
   CHECK(set.validation->validation_place(0, 4) == 0);
   CHECK(set.validation->validation_place(3, 4) == 2);
 
-  const ds::Sampler sampler = set.train->sampler(7);
+  const auto place_of = [&](std::int64_t sample) { return set.train->place_of(sample, 7); };
   for (const std::int64_t epoch : {0, 1, 5}) {
     std::set<std::int64_t> seen;
-    for (std::int64_t i = 0; i < 12; ++i) seen.insert(sampler.offset(epoch * 12 + i));
+    for (std::int64_t i = 0; i < 12; ++i) seen.insert(place_of(epoch * 12 + i));
     CHECK(seen.size() == 12);
     CHECK(*seen.rbegin() == 11);
   }
-  CHECK(sampler.offset(3) == set.train->sampler(7).offset(3));
+  CHECK(place_of(3) == set.train->place_of(3, 7));
 
   const std::string identity = ds::open_data(samples_of({folder / "a"})).train->identity();
   CHECK(contains(identity, "10 samples of tokens, 80 bytes, xxh3"));

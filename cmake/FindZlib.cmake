@@ -1,0 +1,10 @@
+# Finds Zlib and defines ds::zlib. The static library, so that programs run where it is not installed.
+include(FindPackageHandleStandardArgs)
+find_path(Zlib_INCLUDE_DIR zlib.h)
+find_library(Zlib_LIBRARY NAMES libz.a z)
+find_package_handle_standard_args(Zlib REQUIRED_VARS Zlib_LIBRARY Zlib_INCLUDE_DIR)
+if(Zlib_FOUND AND NOT TARGET ds::zlib)
+  add_library(ds::zlib INTERFACE IMPORTED)
+  target_include_directories(ds::zlib SYSTEM INTERFACE ${Zlib_INCLUDE_DIR})
+  target_link_libraries(ds::zlib INTERFACE ${Zlib_LIBRARY})
+endif()

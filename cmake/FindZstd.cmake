@@ -1,0 +1,10 @@
+# Finds Zstd and defines ds::zstd. The static library, so that programs run where it is not installed.
+include(FindPackageHandleStandardArgs)
+find_path(Zstd_INCLUDE_DIR zstd.h)
+find_library(Zstd_LIBRARY NAMES libzstd.a zstd)
+find_package_handle_standard_args(Zstd REQUIRED_VARS Zstd_LIBRARY Zstd_INCLUDE_DIR)
+if(Zstd_FOUND AND NOT TARGET ds::zstd)
+  add_library(ds::zstd INTERFACE IMPORTED)
+  target_include_directories(ds::zstd SYSTEM INTERFACE ${Zstd_INCLUDE_DIR})
+  target_link_libraries(ds::zstd INTERFACE ${Zstd_LIBRARY})
+endif()

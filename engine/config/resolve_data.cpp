@@ -1,0 +1,129 @@
+// Fills and checks the keys of [data].
+#include <array>
+#include <filesystem>
+
+#include "engine/config/bert_family.h"
+#include "engine/config/resolve_sections.h"
+
+namespace ds {
+namespace {
+
+bool reads_text(const DataConfig& data) { return data.format == "text" || data.format == "jsonl"; }
+
+bool has_tokenizer(const std::string& folder) {
+  std::error_code ignored;
+  return !folder.empty() && std::filesystem::exists(folder + "/tokenizer.json", ignored);
+}
+
+void resolve_tokenizer(TrainConfig& config, const GivenKeys& given) {
+  DataConfig& data = config.data;
+  if (!given.places.contains("data.tokenizer")) {
+    data.tokenizer = "none";
+    if (reads_text(data))
+      data.tokenizer = has_tokenizer(config.model.from) ? config.model.from : "bytes";
+  }
+  if (reads_text(data) && data.tokenizer == "none") {
+    throw given.error({"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
+                      "leave it out, or set data.format = \"samples\" or \"tokens\" for token numbers");
+  }
+}
+
+DataTask task_of_model(const std::string& arch) {
+  if (bert_family(arch) != nullptr) return DataTask::masked;
+  return arch == "t5" ? DataTask::pairs : DataTask::text;
+}
+
+void resolve_task(TrainConfig& config, const GivenKeys& given) {
+  DataConfig& data = config.data;
+  const auto is_given = [&](const char* key) { return given.places.contains(key); };
+  const DataTask own = task_of_model(config.model.arch);
+  if (!is_given("data.task")) data.task = own;
+  const bool is_own = own != DataTask::text || data.task == DataTask::masked ||
+                      data.task == DataTask::pairs;
+  if (is_own && data.task != own)
+    throw given.error({"data.task", "model.arch"},
+                      fmt::format("arch = \"{}\" does not learn this data.task", config.model.arch),
+                      "leave data.task out; BERT and RoBERTa learn \"masked\", T5 \"pairs\", the "
+                      "others \"text\", \"response\", or \"chat\"");
+  if (!is_given("data.rows"))
+    data.rows = data.task == DataTask::text ? RowKind::cut : RowKind::whole;
+  const bool is_stream = data.task == DataTask::text || data.task == DataTask::masked;
+  if (!is_given("data.long")) data.longs = is_stream ? LongDocuments::split : LongDocuments::cut;
+}
+
+/// Checks the keys that only apply with others.
+void check_rows(const DataConfig& data, const GivenKeys& given) {
+  if (data.rows == RowKind::cut && (data.task == DataTask::masked || data.task == DataTask::pairs))
+    throw given.error({"data.rows"}, "data.rows = \"cut\" does not apply to this data.task",
+                      "leave data.rows out: its rows are whole documents");
+  if (data.rows == RowKind::whole && data.join)
+    throw given.error({"data.join"}, "data.join does not apply to rows of whole documents",
+                      "leave it out, or set data.rows = \"cut\"");
+  if (data.longs == LongDocuments::split && data.task == DataTask::pairs)
+    throw given.error({"data.long"}, "data.long = \"split\" does not apply to pairs",
+                      "use \"cut\" or \"drop\"");
+  const bool needs_files = data.format != "samples" && data.task == DataTask::masked;
+  if (needs_files && (data.tokenizer == "none" || data.tokenizer == "bytes"))
+    throw given.error({"data.tokenizer", "data.format", "data.train"},
+                      "data.task = \"masked\" needs a tokenizer with a mask token",
+                      "set data.tokenizer to a Hugging Face folder, or use data.format = "
+                      "\"samples\" with the fields tokens and targets");
+  if (data.task == DataTask::chat && data.format == "jsonl" && data.tokenizer == "bytes")
+    throw given.error({"data.tokenizer", "data.task"},
+                      "data.task = \"chat\" needs a tokenizer with the template's tokens",
+                      "set data.tokenizer to a Hugging Face folder");
+}
+
+void resolve_fields(DataConfig& data, const GivenKeys& given) {
+  if (data.format == "text" &&
+      (data.task == DataTask::response || data.task == DataTask::chat ||
+       data.task == DataTask::pairs))
+    throw given.error({"data.format", "data.task", "data.train"},
+                      "data.format = \"text\" has one text in a file, this data.task reads more",
+                      "use data.format = \"jsonl\", or \"samples\" (docs/data.md)");
+  if (data.format != "jsonl") {
+    if (!data.json_fields.empty())
+      throw given.error({"data.fields"}, "data.fields applies to data.format = \"jsonl\" alone",
+                        "leave it out");
+    return;
+  }
+  const std::array<std::vector<std::string>, 5> usual{
+      {{"text"}, {"prompt", "response"}, {"messages"}, {"text"}, {"source", "target"}}};
+  const std::vector<std::string>& names = usual[static_cast<std::size_t>(data.task)];
+  if (data.json_fields.empty()) data.json_fields = names;
+  if (data.json_fields.size() == names.size()) return;
+  throw given.error({"data.fields"},
+                    fmt::format("data.fields names {} fields, this data.task reads {}",
+                                data.json_fields.size(), names.size()),
+                    fmt::format("write for example [\"{}\"]", fmt::join(names, "\", \"")));
+}
+
+void check_weights(const DataConfig& data, const GivenKeys& given) {
+  if (data.weights.empty() || data.weights.size() == data.train.size()) return;
+  throw given.error({"data.weights"},
+                    fmt::format("data.weights has {} numbers, data.train {} patterns",
+                                data.weights.size(), data.train.size()),
+                    "write one weight for each pattern");
+}
+
+}  // namespace
+
+void resolve_data(TrainConfig& config, const GivenKeys& given) {
+  DataConfig& data = config.data;
+  if (data.train.empty())
+    throw given.error({}, "missing key data.train",
+                      "write train = [\"my_text/*.txt\"] under [data]");
+  if (data.seq_len == 0)
+    throw given.error({}, "missing key data.seq_len", "write seq_len = 256 under [data]");
+  resolve_tokenizer(config, given);
+  resolve_task(config, given);
+  check_weights(data, given);
+  resolve_fields(data, given);
+  check_rows(data, given);
+  // Also where the files are not opened, such as by dslaunch plan.
+  const bool has_documents = data.format != "samples" && !is_byte_stream(data) && !data.join;
+  data.fields.documents = has_documents;
+  data.fields.encoder_documents = has_documents && data.task == DataTask::pairs;
+}
+
+}  // namespace ds

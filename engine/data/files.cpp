@@ -1,0 +1,97 @@
+// find_files(): searches the patterns of [data].
+#include "engine/data/files.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/base/error.h"
+
+namespace ds {
+namespace {
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// Returns the files that match `pattern`; skips folders that a wildcard matches.
+std::vector<std::string> matches(std::string_view key, const std::string& pattern) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files;
+  bool folder = false;
+  for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+    const std::string path = found.gl_pathv[i];
+    if (is_folder(path)) {
+      folder = true;
+    } else {
+      files.push_back(path);
+    }
+  }
+  ::globfree(&found);
+  if (!files.empty()) return files;
+  if (folder) {
+    throw Error(ErrorKind::config, fmt::format("{}: {} is a folder", key, pattern),
+                fmt::format("name the files inside it, for example {}/*.txt", pattern));
+  }
+  const bool failed = status != 0 && status != GLOB_NOMATCH;
+  throw Error(
+      ErrorKind::config,
+      fmt::format("{}: {} {}", key, pattern, failed ? "cannot be searched" : "matches no file"),
+      "paths are relative to the folder of the train.toml; scripts/fetch_text.sh makes "
+      "data/english.txt");
+}
+
+/// Returns all files of all patterns. Of Megatron's pairs, the index is found beside the tokens.
+FileList list_files(std::string_view key, const std::vector<std::string>& patterns, bool pairs) {
+  std::set<std::string> files;
+  for (const std::string& pattern : patterns)
+    for (const std::string& path : matches(key, pattern)) {
+      const bool is_index = pairs && path.ends_with(".idx");
+      files.insert(is_index ? path.substr(0, path.size() - 4) + ".bin" : path);
+    }
+  return {files.begin(), files.end()};
+}
+
+std::vector<FileList> list_sources(const DataConfig& config, bool pairs) {
+  if (config.weights.empty()) return {list_files("data.train", config.train, pairs)};
+  std::vector<FileList> sources;
+  std::set<std::string> seen;
+  for (const std::string& pattern : config.train) {
+    sources.push_back(list_files("data.train", {pattern}, pairs));
+    for (const std::string& path : sources.back())
+      if (!seen.insert(path).second)
+        throw Error(ErrorKind::config,
+                    fmt::format("data.train: {} matches two patterns with weights", path),
+                    "with data.weights, each file belongs to one pattern");
+  }
+  return sources;
+}
+
+}  // namespace
+
+DataFiles find_files(const DataConfig& config) {
+  const bool pairs = config.format == "tokens";
+  DataFiles files;
+  files.sources = list_sources(config, pairs);
+  if (config.validation.empty()) {
+    files.held_out = config.validation_fraction;
+    return files;
+  }
+  files.validation = list_files("data.validation", config.validation, pairs);
+  for (const FileList& source : files.sources) {
+    for (const std::string& path : files.validation) {
+      if (!std::ranges::binary_search(source, path)) continue;
+      throw Error(ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
+                  "name other files there, or set data.validation to a fraction to hold out the end "
+                  "of each file");
+    }
+  }
+  return files;
+}
+
+}  // namespace ds

@@ -1,0 +1,28 @@
+// WholeNumbers: whole numbers of any type in a mapped file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ds {
+
+/// The types of whole numbers in files.
+enum class WholeType : std::uint8_t { u8, i8, u16, i16, u32, i32, i64 };
+/// Returns the type with that name in a safetensors file, of those that fields may have; nothing
+/// for another type.
+std::optional<WholeType> whole_type(std::string_view word);
+std::int64_t size_of(WholeType type);
+
+/// Whole numbers in a file, at any address.
+struct WholeNumbers {
+  const std::byte* data = nullptr;  // null: there are none
+  WholeType type = WholeType::i32;
+  std::int64_t count = 0;
+
+  explicit operator bool() const { return data != nullptr; }
+  [[nodiscard]] std::int64_t operator[](std::int64_t i) const;
+};
+
+}  // namespace ds

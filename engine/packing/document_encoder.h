@@ -1,0 +1,46 @@
+// DocumentEncoder: from a written document to its tokens, and which of them are learned.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/config/train_config.h"
+#include "engine/packing/raw_reader.h"
+#include "engine/packing/token_writer.h"
+#include "engine/tokenizer/special_tokens.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace ds {
+
+/// Threads may share it.
+class DocumentEncoder {
+ public:
+  /// Errors: Error{config}: a tokenizer that cannot be read, an end token that it does not have.
+  explicit DocumentEncoder(const DataConfig& config);
+
+  /// Overwrites `out`. text, masked: one sequence, with the tokens that the tokenizer puts around a
+  /// text. response: the prompt, which is not trained, and the answer. pairs: two such. An end token
+  /// follows, if there is one and the tokenizer has not put it there. Errors: Error{config}.
+  void encode(const RawDocument& document, EncodedDocument& out) const;
+
+  /// Returns a text that differs where tokens may differ.
+  [[nodiscard]] const std::string& identity() const { return identity_; }
+  /// Returns the largest token plus 1.
+  [[nodiscard]] std::int64_t vocab() const;
+  /// Returns null if tokens are bytes.
+  [[nodiscard]] const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  [[nodiscard]] const SpecialTokens& specials() const { return specials_; }
+
+ private:
+  [[nodiscard]] std::vector<std::int32_t> tokens_of(const std::string& text, bool special) const;
+  void add_end(std::vector<std::int32_t>& tokens) const;
+
+  DataTask task_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  SpecialTokens specials_;
+  std::optional<std::int32_t> end_;
+  std::string identity_;
+};
+
+}  // namespace ds

@@ -1,0 +1,62 @@
+// TokenWriter: writes Megatron's pair NAME.bin and NAME.idx.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ds {
+
+/// Documents with their tokens.
+struct EncodedDocument {
+  struct Sequence {
+    std::int64_t tokens = 0;
+    bool is_trained = true;
+  };
+  std::vector<std::int32_t> tokens;
+  std::vector<Sequence> sequences;  // their tokens follow each other
+  void clear() {
+    tokens.clear();
+    sequences.clear();
+  }
+  void add(std::span<const std::int32_t> more, bool is_trained) {
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    sequences.push_back({static_cast<std::int64_t>(more.size()), is_trained});
+  }
+};
+
+/// Tokens are u16 if `vocab` <= 65,500 as Megatron does, else i32. The index has modes (1: trained,
+/// 0: not) if some sequence is not trained, as Megatron's multimodal ones; readers without modes
+/// pass over them. Source: megatron/core/datasets/indexed_dataset.py.
+class TokenWriter {
+ public:
+  /// Begins an empty file. Errors, here and below: Error{system} with the path.
+  TokenWriter(const std::string& tokens_path, std::int64_t vocab);
+  void add(const EncodedDocument& document);
+  /// Writes the index, and both files to disk.
+  void finish(const std::string& index_path);
+
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  [[nodiscard]] std::int64_t documents() const { return std::ssize(first_sequences_) - 1; }
+
+ private:
+  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  File open(const std::string& path) const;
+  void put(std::FILE* file, const std::string& path, const void* data, std::size_t bytes) const;
+  void close(File file, const std::string& path) const;
+
+  std::string path_;
+  bool is_short_;
+  File file_;
+  std::int64_t tokens_ = 0;
+  bool has_untrained_ = false;
+  std::vector<std::int32_t> lengths_;
+  std::vector<std::int64_t> first_sequences_{0};
+  std::vector<std::int8_t> modes_;
+  std::vector<std::uint16_t> narrow_;
+};
+
+}  // namespace ds

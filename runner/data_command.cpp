@@ -1,0 +1,187 @@
+// data pack: texts to Megatron's pair of files. data show: the samples of one step, as a model
+// reads them.
+#include "runner/data_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "engine/base/tool_options.h"
+#include "engine/base/units.h"
+#include "engine/config/load.h"
+#include "engine/data/byte_tokens.h"
+#include "engine/data/files.h"
+#include "engine/data/merge_pairs.h"
+#include "engine/data/open_data.h"
+#include "engine/device/cpu/thread_pool.h"
+#include "runner/tool_progress.h"
+
+namespace ds {
+namespace {
+
+using Json = nlohmann::json;
+
+TrainConfig config_of(const ToolWords& read) {
+  if (read.others.size() < 2)
+    throw Error(ErrorKind::usage, "no train.toml is given",
+                "dslaunch data pack|show train.toml [key=value ...]");
+  return load_train_config({.path = read.others[1],
+                            .overrides = {read.others.begin() + 2, read.others.end()},
+                            .world_size = 1});
+}
+
+int pack(const ToolWords& read) {
+  const TrainConfig config = config_of(read);
+  const DataConfig& data = config.data;
+  const std::string out = read.value("--out");
+  if (out.empty())
+    throw Error(ErrorKind::usage, "data pack needs --out NAME",
+                "it writes NAME.bin and NAME.idx");
+  if (data.format != "text" && data.format != "jsonl")
+    throw Error(ErrorKind::config,
+                fmt::format("data.format = \"{}\" has tokens already", data.format),
+                "data pack makes tokens of \"text\" and \"jsonl\"");
+  const DocumentEncoder encoder(data);
+  const TokenCache cache(data, encoder);
+  FileList files;
+  for (const FileList& source : find_files(data).sources)
+    files.insert(files.end(), source.begin(), source.end());
+  ToolProgress progress("tokenized");
+  const PackShare share{
+      .rank = 0,
+      .ranks = 1,
+      .threads = static_cast<int>(read.number("--threads", default_thread_count())),
+      .tell = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }};
+  const PairFacts made =
+      merge_pairs(cache.fill(chunks_of(files, data.format == "jsonl"), share), out);
+  fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
+             out);
+  return 0;
+}
+
+/// The inputs of one sample, as numbers.
+struct Shown {
+  std::vector<std::pair<const char*, std::vector<std::int32_t>>> inputs;
+
+  [[nodiscard]] const std::vector<std::int32_t>& of(std::string_view name) const {
+    for (const auto& [input, numbers] : inputs)
+      if (input == name) return numbers;
+    throw Error(ErrorKind::bug, "an input that is always there");
+  }
+};
+
+Shown shown_of(const DataPart& part, SamplePlace place, const TrainConfig& config,
+               const DataFields& fields) {
+  Shown shown;
+  const auto add = [&](const char* name, std::int64_t count) {
+    shown.inputs.emplace_back(name, std::vector<std::int32_t>(static_cast<std::size_t>(count)));
+  };
+  for (const char* const name :
+       {input::kTokens, input::kTargets, input::kPositions, input::kDocuments})
+    add(name, config.data.seq_len);
+  if (fields.token_types) add(input::kTokenTypes, config.data.seq_len);
+  if (fields.encoder_len > 0)
+    for (const char* const name : {input::kEncoderTokens, input::kEncoderDocuments})
+      add(name, fields.encoder_len);
+  std::vector<BatchInput> inputs;
+  for (auto& [name, numbers] : shown.inputs) {
+    const bool is_number = std::string_view(name).ends_with("tokens") ||
+                           std::string_view(name) == input::kTargets;
+    inputs.push_back({name,
+                      {numbers.data(), DType::i32, {std::ssize(numbers)}},
+                      std::string_view(name) == input::kPositions ? config.model.first_position : 0,
+                      is_number ? config.model.tokens : INT32_MAX});
+  }
+  part.fill(std::span(&place, 1), inputs);
+  return shown;
+}
+
+/// Writes tokens as text; on a terminal, tokens that are predicted are green and documents are set
+/// apart by a bar.
+class TextWriter {
+ public:
+  TextWriter(const DataSet& data, bool colours) : data_(data), colours_(colours) {}
+
+  void write(const Shown& shown) const {
+    const auto &tokens = shown.of(input::kTokens), &targets = shown.of(input::kTargets);
+    const auto& documents = shown.of(input::kDocuments);
+    std::size_t i = 0;
+    while (i < tokens.size() && documents[i] >= 0) {
+      // A token is marked if the one before it predicts it.
+      const auto is_learned = [&](std::size_t at) { return at > 0 && targets[at - 1] >= 0; };
+      std::size_t end = i + 1;
+      while (end < tokens.size() && documents[end] == documents[i] &&
+             is_learned(end) == is_learned(i))
+        ++end;
+      if (i > 0 && documents[i] != documents[i - 1]) fmt::print("\n----\n");
+      fmt::print("{}{}{}", colours_ && is_learned(i) ? "\033[32m" : "",
+                 text_of(std::span(tokens).subspan(i, end - i)),
+                 colours_ && is_learned(i) ? "\033[0m" : "");
+      i = end;
+    }
+    fmt::print("\n");
+  }
+
+ private:
+  [[nodiscard]] std::string text_of(std::span<const std::int32_t> tokens) const {
+    return data_.tokenizer ? data_.tokenizer->decode(tokens, true) : decode_bytes(tokens);
+  }
+  const DataSet& data_;
+  bool colours_;
+};
+
+void write_text(const TrainConfig& config, const DataSet& data, SamplePlace place,
+                const Shown& shown) {
+  std::int64_t used = 0, learned = 0, documents = 0;
+  const auto& numbers = shown.of(input::kDocuments);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    used += numbers[i] >= 0 ? 1 : 0;
+    learned += shown.of(input::kTargets)[i] >= 0 ? 1 : 0;
+    documents += numbers[i] >= 0 && (i == 0 || numbers[i] != numbers[i - 1]) ? 1 : 0;
+  }
+  fmt::print("sample {} at {}: {} tokens of {} documents, {} are learned\n", place.number,
+             place.place, used, documents, learned);
+  const bool has_text = data.tokenizer || config.data.tokenizer == "bytes";
+  if (has_text) return TextWriter(data, ::isatty(STDOUT_FILENO) == 1).write(shown);
+  fmt::print("{}\n", fmt::join(shown.of(input::kTokens), " "));
+}
+
+int show(const ToolWords& read) {
+  const TrainConfig config = config_of(read);
+  const auto seed = static_cast<std::uint64_t>(config.train.seed);
+  const DataSet data = open_data(config.data, seed, {.threads = default_thread_count()});
+  const std::int64_t step = read.number("--step", 1);
+  Json samples = Json::array();
+  for (std::int64_t i = 0; i < config.batch.global; ++i) {
+    const std::int64_t number = (step - 1) * config.batch.global + i;
+    const SamplePlace place{data.train->place_of(number, seed), number};
+    const Shown shown = shown_of(*data.train, place, config, data.fields);
+    if (!read.has("--json")) {
+      write_text(config, data, place, shown);
+      continue;
+    }
+    Json sample = {{"sample", number}, {"place", place.place}};
+    for (const auto& [name, numbers] : shown.inputs) sample[name] = numbers;
+    samples.push_back(std::move(sample));
+  }
+  if (read.has("--json"))
+    fmt::print("{}\n", Json{{"step", step}, {"samples", std::move(samples)}}.dump());
+  return 0;
+}
+
+}  // namespace
+
+int run_data(const std::vector<std::string>& words) {
+  const ToolWords read("data", words);
+  const std::string what = read.others.empty() ? "" : read.others.front();
+  if (what == "pack") return pack(read);
+  if (what == "show") return show(read);
+  throw Error(ErrorKind::usage,
+              what.empty() ? "data needs pack or show"
+                           : fmt::format("data {} is not one of its tasks", what),
+              "dslaunch data pack|show train.toml");
+}
+
+}  // namespace ds
