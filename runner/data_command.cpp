@@ -37,8 +37,7 @@ int pack(const ToolWords& read) {
   const DataConfig& data = config.data;
   const std::string out = read.value("--out");
   if (out.empty())
-    throw Error(ErrorKind::usage, "data pack needs --out NAME",
-                "it writes NAME.bin and NAME.idx");
+    throw Error(ErrorKind::usage, "data pack needs --out NAME", "it writes NAME.bin and NAME.idx");
   if (data.format != "text" && data.format != "jsonl")
     throw Error(ErrorKind::config,
                 fmt::format("data.format = \"{}\" has tokens already", data.format),
@@ -87,8 +86,8 @@ Shown shown_of(const DataPart& part, SamplePlace place, const TrainConfig& confi
       add(name, fields.encoder_len);
   std::vector<BatchInput> inputs;
   for (auto& [name, numbers] : shown.inputs) {
-    const bool is_number = std::string_view(name).ends_with("tokens") ||
-                           std::string_view(name) == input::kTargets;
+    const bool is_number =
+        std::string_view(name).ends_with("tokens") || std::string_view(name) == input::kTargets;
     inputs.push_back({name,
                       {numbers.data(), DType::i32, {std::ssize(numbers)}},
                       std::string_view(name) == input::kPositions ? config.model.first_position : 0,

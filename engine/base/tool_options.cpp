@@ -144,8 +144,8 @@ constexpr ToolOption kConvert[] = {
 
 constexpr ToolOption kData[] = {
     {"--out", Kind::text, "NAME", "Write NAME.bin and NAME.idx", "pack"},
-    {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)", "pack", 1,
-     1024},
+    {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)", "pack",
+     1, 1024},
     {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
     {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
 };

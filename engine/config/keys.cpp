@@ -17,7 +17,7 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 16> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 15> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.bias_correction",
                                                      "optimizer.onebit",
@@ -28,7 +28,6 @@ constexpr std::array<std::string_view, 16> kReserved{"model.rope_scaling",
                                                      "log.tensorboard",
                                                      "log.csv",
                                                      "log.jsonl",
-                                                     "train.epochs",
                                                      "comm",
                                                      "parallel",
                                                      "elastic",

@@ -17,8 +17,10 @@ const Key kRunKeys[] = {
     {"determinism.order", K::choice, true, 0, 0, kOrders, "", "\"auto\"",
      "Order in which gradients are summed; auto: boundary for ZeRO stages 0 and 1, step for 2 and 3.", DS_WORD(determinism.order, kOrders)},
 
-    {"train.steps", K::integer, false, 1, kAny, "", "", "required",
+    {"train.steps", K::integer, false, 1, kAny, "", "", "required, or train.epochs",
      "Number of optimizer steps.", DS_FIELD(train.steps)},
+    {"train.epochs", K::number, false, 0, 1e9, "", "", "0.0",
+     "How often the data are read; where train.steps is also given, that decides.", DS_FIELD(train.epochs)},
     {"train.seed", K::integer, true, 0, kAny, "", "", "1",
      "Seed of the initial weights and of the data order.", DS_FIELD(train.seed)},
     {"train.freeze", K::names, true, 0, 0, "", "", "[]",

@@ -13,9 +13,9 @@ std::string to_toml(const TrainConfig& config);
 
 /// Facts from outside the config that also decide bits.
 struct ArithmeticFacts {
-  std::string kernels;    // "cpu avx512-bf16"
-  std::string libraries;  // "dslaunch 0.1.0, oneDNN 2.6.3"
-  std::string data;       // DataPart::identity() of training and validation data
+  std::string kernels;      // "cpu avx512-bf16"
+  std::string libraries;    // "dslaunch 0.1.0, oneDNN 2.6.3"
+  std::string data;         // DataPart::identity() of training and validation data
   std::string tokenizer{};  // its hash; empty: none, or bytes
 };
 

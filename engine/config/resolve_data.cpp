@@ -23,8 +23,9 @@ void resolve_tokenizer(TrainConfig& config, const GivenKeys& given) {
       data.tokenizer = has_tokenizer(config.model.from) ? config.model.from : "bytes";
   }
   if (reads_text(data) && data.tokenizer == "none") {
-    throw given.error({"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
-                      "leave it out, or set data.format = \"samples\" or \"tokens\" for token numbers");
+    throw given.error(
+        {"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
+        "leave it out, or set data.format = \"samples\" or \"tokens\" for token numbers");
   }
 }
 
@@ -38,8 +39,8 @@ void resolve_task(TrainConfig& config, const GivenKeys& given) {
   const auto is_given = [&](const char* key) { return given.places.contains(key); };
   const DataTask own = task_of_model(config.model.arch);
   if (!is_given("data.task")) data.task = own;
-  const bool is_own = own != DataTask::text || data.task == DataTask::masked ||
-                      data.task == DataTask::pairs;
+  const bool is_own =
+      own != DataTask::text || data.task == DataTask::masked || data.task == DataTask::pairs;
   if (is_own && data.task != own)
     throw given.error({"data.task", "model.arch"},
                       fmt::format("arch = \"{}\" does not learn this data.task", config.model.arch),
@@ -75,9 +76,8 @@ void check_rows(const DataConfig& data, const GivenKeys& given) {
 }
 
 void resolve_fields(DataConfig& data, const GivenKeys& given) {
-  if (data.format == "text" &&
-      (data.task == DataTask::response || data.task == DataTask::chat ||
-       data.task == DataTask::pairs))
+  if (data.format == "text" && (data.task == DataTask::response || data.task == DataTask::chat ||
+                                data.task == DataTask::pairs))
     throw given.error({"data.format", "data.task", "data.train"},
                       "data.format = \"text\" has one text in a file, this data.task reads more",
                       "use data.format = \"jsonl\", or \"samples\" (docs/data.md)");

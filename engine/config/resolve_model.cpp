@@ -177,9 +177,9 @@ void resolve_vocab(ModelConfig& model, const std::string& tokenizer, const Given
     throw given.error(
         {"model.tokens"},
         are_wrong ? fmt::format("model.tokens = {}, but data.tokenizer = \"{}\" has {} tokens",
-                                  model.tokens, tokenizer, needed)
-                    : fmt::format("model.tokens = {} is more than model.vocab = {}", model.tokens,
-                                  model.vocab),
+                                model.tokens, tokenizer, needed)
+                  : fmt::format("model.tokens = {} is more than model.vocab = {}", model.tokens,
+                                model.vocab),
         "leave model.tokens out");
   }
 }

@@ -79,10 +79,12 @@ void fill_schedule(TrainConfig& config, const GivenKeys& given) {
 }
 
 void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
-  if (config.train.steps == 0) {
-    throw given.error({}, "missing key train.steps", "write steps = 1000 under [train]");
+  if (config.train.steps == 0 && config.train.epochs == 0) {
+    throw given.error({}, "missing key train.steps",
+                      "write steps = 1000, or epochs = 1, under [train]");
   }
   refuse_keys_of_other_types(config, given);
+  if (config.train.steps == 0) return;  // resolved again when the data, and so the steps, are known
   fill_schedule(config, given);
   const ScheduleConfig& schedule = config.schedule;
   const bool has_total = schedule.type != ScheduleType::warmup &&

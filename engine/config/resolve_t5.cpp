@@ -73,8 +73,7 @@ void resolve_t5(ModelConfig& model, const GivenKeys& given) {
 void require_t5_data(TrainConfig& config, const GivenKeys& given) {
   DataConfig& data = config.data;
   if (data.encoder_len == 0)
-    throw given.error({}, "missing key data.encoder_len",
-                      "write encoder_len = 512 under [data]");
+    throw given.error({}, "missing key data.encoder_len", "write encoder_len = 512 under [data]");
   const auto prompt = token_numbers(config.sample.prompt);
   if (config.sample.tokens > 0 && prompt && std::ssize(*prompt) > data.encoder_len)
     throw given.error({"sample.prompt", "data.encoder_len"},

@@ -104,10 +104,10 @@ struct DataConfig {
   std::string format = "text";
   std::string tokenizer = "bytes";  // or "none", or a path; resolved: by format unless given
   std::int64_t seq_len = 0;
-  std::int64_t encoder_len = 0;  // of the encoder's sequences, for models that have one
-  DataTask task = DataTask::text;              // resolved: by the model unless given
-  std::vector<std::string> json_fields;        // of a line; resolved: by the task unless given
-  RowKind rows = RowKind::cut;                 // resolved: by the task unless given
+  std::int64_t encoder_len = 0;          // of the encoder's sequences, for models that have one
+  DataTask task = DataTask::text;        // resolved: by the model unless given
+  std::vector<std::string> json_fields;  // of a line; resolved: by the task unless given
+  RowKind rows = RowKind::cut;           // resolved: by the task unless given
   LongDocuments longs = LongDocuments::split;  // resolved: by the task unless given
   bool join = false;                           // rows = cut: documents see each other
   double mask = 0.15;                          // share of the tokens that are predicted
@@ -138,7 +138,8 @@ struct DeterminismConfig {
 };
 
 struct RunConfig {
-  std::int64_t steps = 0;
+  std::int64_t steps = 0;  // 0: by epochs, once the data are known
+  double epochs = 0;       // 0: steps are given
   std::int64_t seed = 1;
   std::vector<std::string> freeze;     // patterns of the tensors that do not train
   std::int64_t validate_every = 0;     // steps; 0 = only at the end

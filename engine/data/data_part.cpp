@@ -19,9 +19,9 @@ void DataPart::fill(std::span<const SamplePlace> samples,
         fill_from_row(sample, input, each, out + static_cast<std::int64_t>(b) * each);
       }
     } catch (const RowError& error) {
-      throw Error(
-          ErrorKind::config,
-          fmt::format("data file {}: {}", describe(samples[b], error), error.what), error.hint);
+      throw Error(ErrorKind::config,
+                  fmt::format("data file {}: {}", describe(samples[b], error), error.what),
+                  error.hint);
     }
   }
 }

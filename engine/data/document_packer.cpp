@@ -84,12 +84,12 @@ void DocumentPacker::add_text(std::int64_t number, const StreamDocument& documen
 
 void DocumentPacker::add_pair(std::int64_t number, const StreamDocument& document) {
   if (document.end_sequence - document.first_sequence != 2)
-    throw Error(ErrorKind::config,
-                fmt::format("data file {}: {} sequences are no pair",
-                            stream_.place_of_document(number),
-                            document.end_sequence - document.first_sequence),
-                "of data.task = \"pairs\", a document is two sequences: the encoder's, and the one "
-                "to predict");
+    throw Error(
+        ErrorKind::config,
+        fmt::format("data file {}: {} sequences are no pair", stream_.place_of_document(number),
+                    document.end_sequence - document.first_sequence),
+        "of data.task = \"pairs\", a document is two sequences: the encoder's, and the one "
+        "to predict");
   const TokenSequence source = document.file->sequence(document.first_sequence);
   const TokenSequence target = document.file->sequence(document.first_sequence + 1);
   const std::int64_t read = source.end - source.begin, made = target.end - target.begin;

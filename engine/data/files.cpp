@@ -86,9 +86,10 @@ DataFiles find_files(const DataConfig& config) {
   for (const FileList& source : files.sources) {
     for (const std::string& path : files.validation) {
       if (!std::ranges::binary_search(source, path)) continue;
-      throw Error(ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
-                  "name other files there, or set data.validation to a fraction to hold out the end "
-                  "of each file");
+      throw Error(
+          ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
+          "name other files there, or set data.validation to a fraction to hold out the end "
+          "of each file");
     }
   }
   return files;

@@ -11,7 +11,8 @@ namespace {
 /// The random numbers of one column.
 class Draws {
  public:
-  Draws(std::uint64_t row, std::int64_t column) : state_(row ^ mix_bits(static_cast<std::uint64_t>(column))) {}
+  Draws(std::uint64_t row, std::int64_t column)
+      : state_(row ^ mix_bits(static_cast<std::uint64_t>(column))) {}
   /// Returns a number in [0, 1).
   double share() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
   std::int64_t below(std::int64_t limit) {

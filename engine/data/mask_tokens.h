@@ -9,10 +9,10 @@
 namespace ds {
 
 struct MaskRule {
-  double share = 0.15;               // of the tokens that are predicted
-  std::int32_t mask = 0;             // the token that hides another
-  std::int64_t tokens = 0;           // random tokens are below it
-  std::vector<std::int32_t> keeps{}; // sorted: special tokens, which are never hidden or drawn
+  double share = 0.15;                // of the tokens that are predicted
+  std::int32_t mask = 0;              // the token that hides another
+  std::int64_t tokens = 0;            // random tokens are below it
+  std::vector<std::int32_t> keeps{};  // sorted: special tokens, which are never hidden or drawn
   std::uint64_t seed = 0;
 };
 

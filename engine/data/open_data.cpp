@@ -133,15 +133,16 @@ using TokenFiles = std::vector<std::shared_ptr<const TokenFile>>;
 /// Opens the token files of `paths`, of texts after their tokens have been made.
 TokenFiles open_files(const DataConfig& config, const FileList& paths,
                       const DocumentEncoder* encoder, const PackShare& share) {
-  FileList names = paths;
-  const bool is_text = config.format == "text" || config.format == "jsonl";
-  const bool are_bytes = is_byte_stream(config);
-  if (is_text && !are_bytes)
-    names = TokenCache(config, *encoder)
-                .fill(chunks_of(paths, config.format == "jsonl"), share);
   TokenFiles files;
-  for (const std::string& name : names) {
-    files.push_back(are_bytes ? TokenFile::of_bytes(name) : TokenFile::open(name));
+  if (is_byte_stream(config)) {
+    for (const std::string& path : paths) files.push_back(TokenFile::of_bytes(path));
+  } else if (config.format == "tokens") {
+    for (const std::string& path : paths) files.push_back(TokenFile::open(path));
+  } else {
+    const std::vector<RawChunk> chunks = chunks_of(paths, config.format == "jsonl");
+    const std::vector<std::string> made = TokenCache(config, *encoder).fill(chunks, share);
+    for (std::size_t i = 0; i < made.size(); ++i)
+      files.push_back(TokenFile::open(made[i], chunks[i].name));
   }
   return files;
 }
@@ -169,8 +170,8 @@ DataSet open_tokens(const DataConfig& config, const DataFiles& files, std::uint6
   }
   for (const auto& file : open_files(config, files.validation, encoder.get(), share))
     validation.add(file, 0, false);
-  data.validation = files.validates() ? parts.part_of(std::move(validation), "data.validation")
-                                      : parts.nothing();
+  data.validation =
+      files.validates() ? parts.part_of(std::move(validation), "data.validation") : parts.nothing();
   data.train = sources.size() == 1
                    ? std::move(sources.front())
                    : std::make_unique<MixturePart>(std::move(sources), config.weights);

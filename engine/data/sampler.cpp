@@ -34,7 +34,8 @@ std::int64_t Permutation::at(std::int64_t index) const {
     std::uint64_t left = value >> half_bits_;
     std::uint64_t right = value & mask;
     for (std::uint64_t round = 0; round < kRounds; ++round) {
-      const std::uint64_t turned = left ^ (mix_bits(key_ ^ mix_bits(right * kRounds + round)) & mask);
+      const std::uint64_t turned =
+          left ^ (mix_bits(key_ ^ mix_bits(right * kRounds + round)) & mask);
       left = right;
       right = turned;
     }
@@ -63,7 +64,8 @@ std::int64_t Sampler::offset(std::int64_t sample) const {
   DS_ASSERT(sample >= 0);
   const auto epoch = static_cast<std::uint64_t>(sample / windows_);
   const std::uint64_t key = mix_bits(seed_ ^ mix_bits(epoch));
-  const auto phase = static_cast<std::int64_t>(mix_bits(~key) % static_cast<std::uint64_t>(phases_));
+  const auto phase =
+      static_cast<std::int64_t>(mix_bits(~key) % static_cast<std::uint64_t>(phases_));
   return phase + Permutation(windows_, key).at(sample % windows_) * seq_len_;
 }
 

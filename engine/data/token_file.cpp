@@ -66,12 +66,13 @@ void TokenFile::refuse(const std::string& why, std::string hint) const {
 
 std::shared_ptr<const TokenFile> TokenFile::of_bytes(const std::string& path) {
   std::shared_ptr<TokenFile> made(new TokenFile);
+  made->name_ = path;
   made->file_ = std::make_shared<const MappedFile>(path);
   made->tokens_ = numbers_at(*made->file_, 0, WholeType::u8, std::ssize(made->file_->bytes()));
   return made;
 }
 
-std::shared_ptr<const TokenFile> TokenFile::open(const std::string& path) {
+std::shared_ptr<const TokenFile> TokenFile::open(const std::string& path, const std::string& name) {
   std::shared_ptr<TokenFile> made(new TokenFile);
   const std::filesystem::path given(path);
   const std::filesystem::path tokens = std::filesystem::path(given).replace_extension(".bin");
@@ -79,6 +80,7 @@ std::shared_ptr<const TokenFile> TokenFile::open(const std::string& path) {
   std::error_code ignored;
   const bool is_pair = (given.extension() == ".bin" || given.extension() == ".idx") &&
                        std::filesystem::exists(index, ignored);
+  made->name_ = name.empty() ? path : name;
   made->file_ = std::make_shared<const MappedFile>(is_pair ? tokens.string() : path);
   if (is_pair) {
     made->index_file_ = std::make_shared<const MappedFile>(index.string());
@@ -97,13 +99,13 @@ void TokenFile::read_shard() {
     if (size < kShardHeader || header(0) != shard.magic || header(1) != shard.version) continue;
     const std::int64_t count = header(2), held = (size - kShardHeader) / size_of(shard.type);
     if (count < 1 || count > held)
-      refuse(fmt::format("data file {}: its header promises {} tokens, it holds {}", path(), count,
+      refuse(fmt::format("data file {}: its header promises {} tokens, it holds {}", name_, count,
                          held),
              "the file is cut off or damaged; copy it again");
     tokens_ = numbers_at(*file_, kShardHeader, shard.type, count);
     return;
   }
-  refuse(fmt::format("data file {}: it has no .idx beside it and is no shard of llm.c", path()),
+  refuse(fmt::format("data file {}: it has no .idx beside it and is no shard of llm.c", name_),
          "data.format = \"tokens\" reads Megatron's NAME.bin with NAME.idx, and llm.c's shards");
 }
 
@@ -196,7 +198,7 @@ TokenSequence TokenFile::sequence(std::int64_t number) const {
   const std::int64_t begin_before = number == 0 ? 0 : index_->pointers[number - 1];
   if (!is_inside || pointer - length_before * size != begin_before)
     refuse(fmt::format("data file {}: sequence {} is {} tokens at byte {}, which does not fit {}",
-                       index_file_->path(), number, length, pointer, path()),
+                       index_file_->path(), number, length, pointer, file_->path()),
            "one of the two files is cut off or damaged; make both again");
   return {.begin = pointer / size,
           .end = pointer / size + length,

@@ -26,10 +26,12 @@ class TokenFile {
   /// Opens Megatron's pair NAME.bin and NAME.idx, by either name, or a shard of llm.c, which is one
   /// document. Documents are what the index says, its modes say what is trained (0: not).
   /// Sources: megatron/core/datasets/indexed_dataset.py; llm.c, dev/data/data_common.py.
+  /// `name`: what messages about its documents call it, where that is not the path.
   /// Errors: Error{config} with the file: neither; a torn file; floating-point tokens.
-  static std::shared_ptr<const TokenFile> open(const std::string& path);
+  static std::shared_ptr<const TokenFile> open(const std::string& path,
+                                               const std::string& name = {});
 
-  [[nodiscard]] const std::string& path() const { return file_->path(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const WholeNumbers& tokens() const { return tokens_; }
   /// Returns whether the file says where documents begin.
   [[nodiscard]] bool has_index() const { return index_.has_value(); }
@@ -59,6 +61,7 @@ class TokenFile {
   void read_shard();
   [[noreturn]] void refuse(const std::string& why, std::string hint) const;
 
+  std::string name_;
   std::shared_ptr<const MappedFile> file_, index_file_;
   WholeNumbers tokens_;
   std::optional<Index> index_;

@@ -36,8 +36,7 @@ void TokenStream::add(const std::shared_ptr<const TokenFile>& file, double held_
   has_index_ = has_index_ || file->has_index();
   has_modes_ = has_modes_ || file->has_modes();
   bytes_.add(file->file(), file->byte_of(begin), file->byte_of(end));
-  if (file->has_index())
-    bytes_.add(file->index_file(), 0, std::ssize(file->index_file()->bytes()));
+  if (file->has_index()) bytes_.add(file->index_file(), 0, std::ssize(file->index_file()->bytes()));
 }
 
 const TokenStream::Piece& TokenStream::piece_at(std::int64_t offset) const {
@@ -66,8 +65,7 @@ TokenRun TokenStream::run_at(std::int64_t offset, std::int64_t count) const {
 StreamDocument TokenStream::document(std::int64_t number) const {
   const Piece& piece = piece_of_document(number);
   const TokenFile& file = *piece.file;
-  const auto [first, last] =
-      file.sequences_of(piece.first_document + number - piece.document);
+  const auto [first, last] = file.sequences_of(piece.first_document + number - piece.document);
   StreamDocument found{.file = &file, .first_sequence = first, .end_sequence = last};
   if (first == last) return found;
   const std::int64_t piece_end = piece.token + piece.end - piece.begin;
@@ -79,7 +77,7 @@ StreamDocument TokenStream::document(std::int64_t number) const {
 std::string TokenStream::place_of(std::int64_t offset) const {
   const Piece& piece = piece_at(offset);
   const std::int64_t token = piece.token + offset - piece.begin;
-  return fmt::format("{}, {} {}", piece.file->path(), is_text(*piece.file) ? "byte" : "token",
+  return fmt::format("{}, {} {}", piece.file->name(), is_text(*piece.file) ? "byte" : "token",
                      token);
 }
 
@@ -94,12 +92,10 @@ std::string TokenStream::size_text() const {
 
 std::string TokenStream::place_of_document(std::int64_t number) const {
   const Piece& piece = piece_of_document(number);
-  return fmt::format("{}, document {}", piece.file->path(),
+  return fmt::format("{}, document {}", piece.file->name(),
                      piece.first_document + number - piece.document);
 }
 
-std::string TokenStream::identity() const {
-  return bytes_.identity();
-}
+std::string TokenStream::identity() const { return bytes_.identity(); }
 
 }  // namespace ds

@@ -53,7 +53,7 @@ class TokenStream {
  private:
   struct Piece {
     std::shared_ptr<const TokenFile> file;
-    std::int64_t token, first_document;           // of the file
+    std::int64_t token, first_document;               // of the file
     std::int64_t begin, end, document, document_end;  // in the stream
   };
   [[nodiscard]] static bool is_text(const TokenFile& file);

@@ -31,10 +31,10 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
                               printable_text(config.end, 100)),
                   "write a token as its text, such as \"</s>\", or \"none\"");
   }
-  identity_ = fmt::format("version {}, tokenizer {}, format {}, task {}, fields {}, end {}, {}",
-                          kVersion, hash, config.format, static_cast<int>(task_),
-                          fmt::join(config.json_fields, ","), end_ ? *end_ : -1,
-                          config.chat_template);
+  identity_ =
+      fmt::format("version {}, tokenizer {}, format {}, task {}, fields {}, end {}, {}", kVersion,
+                  hash, config.format, static_cast<int>(task_), fmt::join(config.json_fields, ","),
+                  end_ ? *end_ : -1, config.chat_template);
 }
 
 std::int64_t DocumentEncoder::vocab() const { return tokenizer_ ? tokenizer_->size() : 256; }

@@ -20,8 +20,8 @@ class DocumentEncoder {
   explicit DocumentEncoder(const DataConfig& config);
 
   /// Overwrites `out`. text, masked: one sequence, with the tokens that the tokenizer puts around a
-  /// text. response: the prompt, which is not trained, and the answer. pairs: two such. An end token
-  /// follows, if there is one and the tokenizer has not put it there. Errors: Error{config}.
+  /// text. response: the prompt, which is not trained, and the answer. pairs: two such. An end
+  /// token follows, if there is one and the tokenizer has not put it there. Errors: Error{config}.
   void encode(const RawDocument& document, EncodedDocument& out) const;
 
   /// Returns a text that differs where tokens may differ.

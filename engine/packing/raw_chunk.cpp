@@ -40,15 +40,13 @@ FileFacts facts_of(const std::string& path) {
   std::array<char, kBlock> block;
   XXH64_hash_t hash = 0;
   for (std::int64_t i = 0; i < kBlocks; ++i) {
-    const std::int64_t at =
-        std::max<std::int64_t>(0, status.st_size - kBlock) / (kBlocks - 1) * i;
+    const std::int64_t at = std::max<std::int64_t>(0, status.st_size - kBlock) / (kBlocks - 1) * i;
     const ssize_t got = ::pread(file.get(), block.data(), block.size(), at);
     if (got < 0) throw refuse(std::strerror(errno));
     hash = XXH3_64bits_withSeed(block.data(), static_cast<std::size_t>(got), hash);
   }
-  return {status.st_size,
-          fmt::format("{} {}.{:09} {:016x}", status.st_size, status.st_mtim.tv_sec,
-                      status.st_mtim.tv_nsec, hash)};
+  return {status.st_size, fmt::format("{} {}.{:09} {:016x}", status.st_size, status.st_mtim.tv_sec,
+                                      status.st_mtim.tv_nsec, hash)};
 }
 
 }  // namespace
@@ -58,15 +56,20 @@ std::vector<RawChunk> chunks_of(const std::vector<std::string>& files, bool has_
   const auto add = [&](const RawRange& range, const std::string& identity, std::int64_t bytes) {
     if (chunks.empty() || chunks.back().bytes + bytes > kChunkBytes) chunks.emplace_back();
     RawChunk& chunk = chunks.back();
+    if (chunk.ranges.empty()) {
+      chunk.name = range.path;
+      if (range.begin > 0) chunk.name += fmt::format(" from byte {} on", range.begin);
+    } else if (chunk.ranges.size() == 1) {
+      chunk.name += " and files behind it";
+    }
     chunk.ranges.push_back(range);
     chunk.bytes += bytes;
     chunk.identity += fmt::format("{} [{}, {})\n", identity, range.begin, range.end);
   };
   for (const std::string& path : files) {
     const FileFacts facts = facts_of(path);
-    const std::int64_t parts = has_lines && !is_compressed(path)
-                                   ? (facts.size + kChunkBytes - 1) / kChunkBytes
-                                   : 1;
+    const std::int64_t parts =
+        has_lines && !is_compressed(path) ? (facts.size + kChunkBytes - 1) / kChunkBytes : 1;
     for (std::int64_t i = 0; i < parts; ++i) {
       const std::int64_t begin = i * kChunkBytes;
       const std::int64_t end = i + 1 == parts ? facts.size : begin + kChunkBytes;

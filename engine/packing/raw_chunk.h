@@ -15,9 +15,10 @@ struct RawRange {
 
 /// About 64 MiB of text: a stretch of one file, or several files.
 struct RawChunk {
-  std::vector<RawRange> ranges;
+  std::vector<RawRange> ranges{};
   std::int64_t bytes = 0;
-  std::string identity;  // of the content: sizes, times of change, and a hash of 64 blocks
+  std::string name{};      // for messages: "a.jsonl", or "a.jsonl from byte 67108864 on"
+  std::string identity{};  // of the content: sizes, times of change, and a hash of 64 blocks
 };
 
 /// Cuts files into chunks, in their order; only plain files of lines are cut within. The chunks

@@ -120,8 +120,10 @@ class LineFields {
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string near = nearest_word(name, views);
     refuse(fmt::format("1: there is no field \"{}\"", printable_text(name, 100)),
-           near.empty() ? fmt::format("the line has {}", printable_text(fmt::format("{}", fmt::join(names, ", ")), 200))
-                        : fmt::format("did you mean \"{}\"? data.fields names what is read", near));
+           near.empty()
+               ? fmt::format("the line has {}",
+                             printable_text(fmt::format("{}", fmt::join(names, ", ")), 200))
+               : fmt::format("did you mean \"{}\"? data.fields names what is read", near));
   }
 
   std::function<std::string()> place_;
@@ -143,7 +145,8 @@ void read_lines(const RawRange& range, const DataConfig& config, const TakeDocum
     if (config.task == DataTask::chat) {
       document.messages = fields.messages(config.json_fields.front());
     } else {
-      for (const std::string& name : config.json_fields) document.texts.push_back(fields.text(name));
+      for (const std::string& name : config.json_fields)
+        document.texts.push_back(fields.text(name));
     }
     take(document, place);
   }

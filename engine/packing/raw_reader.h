@@ -25,8 +25,7 @@ struct RawDocument {
 /// time. Files with other than UTF-8 are read with U+FFFD, and so are lone surrogates of JSON.
 /// Errors: Error{config} "FILE:LINE:COLUMN: why": a line that is no JSON object, a field that is
 /// missing or no text; an empty file.
-using TakeDocument =
-    std::function<void(RawDocument&, const std::function<std::string()>& place)>;
+using TakeDocument = std::function<void(RawDocument&, const std::function<std::string()>& place)>;
 void read_documents(const RawChunk& chunk, const DataConfig& config, const TakeDocument& take);
 
 }  // namespace ds

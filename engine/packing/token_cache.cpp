@@ -49,7 +49,8 @@ class Claim {
   explicit Claim(const std::string& path)
       : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (file_.get() < 0) throw failed(path);
-    struct stat held {}, there {};
+    struct stat held {
+    }, there{};
     is_ours_ = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(file_.get(), &held) == 0 &&
                ::stat(path.c_str(), &there) == 0 && held.st_ino == there.st_ino;
   }
@@ -159,8 +160,7 @@ std::vector<std::string> TokenCache::fill(const std::vector<RawChunk>& chunks,
     }
     for (const std::size_t at : others) {
       const auto deadline = std::chrono::steady_clock::now() + kPatience;
-      while (!failed &&
-             !make(chunks[at], names[at], std::chrono::steady_clock::now() >= deadline))
+      while (!failed && !make(chunks[at], names[at], std::chrono::steady_clock::now() >= deadline))
         std::this_thread::sleep_for(kPoll);
       if (!failed) tell(chunks[at].bytes);
     }

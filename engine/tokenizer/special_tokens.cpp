@@ -32,8 +32,8 @@ std::optional<std::string> text_of(const Json& value) {
 
 SpecialTokens special_tokens(const std::string& path, const Tokenizer& tokenizer) {
   std::error_code ignored;
-  const fs::path folder = fs::is_directory(path, ignored) ? fs::path(path)
-                                                          : fs::path(path).parent_path();
+  const fs::path folder =
+      fs::is_directory(path, ignored) ? fs::path(path) : fs::path(path).parent_path();
   SpecialTokens found;
   const auto number_of = [&](const Json& value) -> std::optional<std::int32_t> {
     const std::optional<std::string> text = text_of(value);

@@ -22,6 +22,7 @@
 #include "engine/plugin/plugin.h"
 #include "engine/states/imported_weights.h"
 #include "engine/train/build_id.h"
+#include "engine/train/job_data.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
@@ -197,22 +198,6 @@ struct Prepared {
   AutoChoice chosen;
 };
 
-/// Returns a rank's share of tokenizing texts; rank 0 tells how far it is, if that takes long.
-PackShare share_of(const JobRequest& request) {
-  PackShare share{.rank = request.rendezvous.rank,
-                  .ranks = request.rendezvous.world_size,
-                  .threads = std::max(1, default_thread_count())};
-  if (share.rank != 0) return share;
-  share.tell = [told = Clock::now()](std::int64_t done, std::int64_t all) mutable {
-    constexpr auto kPause = std::chrono::seconds(5);
-    if (Clock::now() - told < kPause) return;
-    told = Clock::now();
-    fmt::print("tokenizing: {} of {}\n", format_bytes(done), format_bytes(all));
-    std::fflush(stdout);
-  };
-  return share;
-}
-
 Prepared prepare(const JobRequest& given) {
   await_earlier_job(given);
   JobStart start = start_of(given);
@@ -220,7 +205,12 @@ Prepared prepare(const JobRequest& given) {
   TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
   start.resume.require_model(config);
   DataSet data = open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
-                           share_of(start.request));
+                           pack_share(start.request.rendezvous));
+  if (config.train.steps == 0) {
+    start.request.overrides.push_back(
+        fmt::format("train.steps={}", steps_of_epochs(config, data.train->epoch())));
+    config = with_backend(load_train_config(load_request(start.request)), &reason);
+  }
   config.data.fields = data.fields;
   Imported imported = import_of(config, start.resume);
   Backend backend =

@@ -161,10 +161,10 @@ class Trainer {
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
-  std::vector<std::byte> looked_at_;   // by host_copy()
-  bool is_refused_ = false;            // the step is not finite and ends the job
-  std::vector<SamplePlace> places_;    // of one micro-batch's samples
-  std::vector<TakenSample> taken_;     // samples of the last step
+  std::vector<std::byte> looked_at_;  // by host_copy()
+  bool is_refused_ = false;           // the step is not finite and ends the job
+  std::vector<SamplePlace> places_;   // of one micro-batch's samples
+  std::vector<TakenSample> taken_;    // samples of the last step
 };
 
 }  // namespace ds

@@ -1,5 +1,5 @@
-// Subcommands plan, inspect, export, average, sample, data and convert: checks the words by the tables in
-// engine/base/tool_options.h and executes dsrunner.
+// Subcommands plan, inspect, export, average, sample, data and convert: checks the words by the
+// tables in engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -169,7 +169,8 @@ constinit const Command kDataCommand = {
     .synopsis = "pack|show train.toml [key=value ...] [options]",
     .details =
         "pack tokenizes data.train and writes Megatron's pair of files, which data.format =\n"
-        "\"tokens\" reads. It can be interrupted and repeated: what is done is kept. show prints the\n"
+        "\"tokens\" reads. It can be interrupted and repeated: what is done is kept. show prints "
+        "the\n"
         "samples of a step with what is learned of them. docs/data.md explains both.",
     .options = shown<kDataCommand>,
 };

@@ -51,10 +51,23 @@ TEST_CASE("errors about type or range say what is expected and what was given") 
 
 TEST_CASE("reserved keys and values are refused, never ignored") {
   for (const char* assignment :
-       {"train.epochs=2", "model.rope_scaling=yarn", "precision.grad_accum=bf16",
-        "data.tokenizer=gpt2.json"}) {
+       {"model.rope_scaling=yarn", "precision.grad_accum=bf16", "optimizer.muon=1"}) {
     CHECK(has(error_with({assignment}), "is not implemented yet"));
   }
+}
+
+TEST_CASE("[data]: tasks belong to models, and keys to tasks") {
+  CHECK(has(error_with({"data.tokenizer=none.json"}), "none.json: cannot be read"));
+  CHECK(has(error_with({"data.task=masked"}), "arch = \"gpt2\" does not learn this data.task"));
+  CHECK(has(error_with({"data.task=response"}), "has one text in a file"));
+  CHECK(has(error_with({"data.fields=[\"a\"]"}), "applies to data.format = \"jsonl\" alone"));
+  CHECK(has(error_with({"data.rows=whole", "data.join=true"}), "data.join does not apply"));
+  CHECK(has(error_with({"data.weights=[1, 2]"}), "data.weights has 2 numbers, data.train 1"));
+  CHECK(has(error_with({"data.weights=[0]"}), "must be a list of numbers, 1e-06 to"));
+  CHECK(config_of(kSmallest, {"data.format=jsonl"}).data.json_fields ==
+        std::vector<std::string>{"text"});
+  CHECK(config_of(kSmallest, {"data.format=jsonl", "data.task=response"}).data.rows ==
+        ds::RowKind::whole);
 }
 
 TEST_CASE("BERT: keys of others and its keys for others; no text and no continued text") {
@@ -73,7 +86,7 @@ TEST_CASE("BERT: keys of others and its keys for others; no text and no continue
             "model.rope_theta does not apply to arch = \"bert\": its positions are learned"));
   CHECK(has(error_of(bert, {"model.kv_heads=1"}), "model.kv_heads does not apply"));
   CHECK(has(error_of(bert, {"model.tied=false"}), "model.tied does not apply"));
-  CHECK(has(error_of(bert, {"data.format=text"}), "predicts masked tokens"));
+  CHECK(has(error_of(bert, {"data.format=text"}), "needs a tokenizer with a mask token"));
   CHECK(has(error_of(bert, {"sample.tokens=5", "sample.prompt=1 2"}), "does not continue a text"));
 }
 
@@ -91,7 +104,7 @@ TEST_CASE("T5: keys of others and its keys for others; data of two sequences") {
   CHECK(has(error_of(t5, {"model.kv_heads=1"}), "model.kv_heads does not apply"));
   CHECK(has(error_of(t5, {"model.activation=gelu"}), "\"gated_gelu\", as T5 1.1"));
   CHECK(has(error_of(t5, {"model.relative_distance=16"}), "is not above half of"));
-  CHECK(has(error_of(t5, {"data.format=text"}), "reads pairs of sequences"));
+  CHECK(has(error_of(t5, {"data.format=text"}), "has one text in a file"));
   CHECK(has(error_of(t5, {"data.encoder_len=0"}), "missing key data.encoder_len"));
   CHECK(has(error_of(t5, {"sample.tokens=5", "sample.prompt=1 2", "data.encoder_len=1"}),
             "sample.prompt has 2 tokens, the encoder reads 1"));

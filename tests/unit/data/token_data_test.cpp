@@ -111,7 +111,8 @@ std::multiset<std::pair<std::int64_t, std::int64_t>> taught(const ds::DataPart& 
 
 TEST_CASE("windows of documents: no target across a border, documents numbered in the row") {
   const Folder folder;
-  const std::string file = write(folder, "a", {{{{1, 2, 3}}}, {{{4}}}, {}, {{{5, 6}}}, {{{7, 8, 9}}}});
+  const std::string file =
+      write(folder, "a", {{{{1, 2, 3}}}, {{{4}}}, {}, {{{5, 6}}}, {{{7, 8, 9}}}});
   const ds::DataSet data = ds::open_data(config_of(file, 5));
   CHECK(data.fields.documents);
   CHECK(data.train->size() == 9);
@@ -202,8 +203,8 @@ TEST_CASE("whole documents side by side: every one is learned once, whatever the
     for (std::int64_t i = 0; i < data.train->epoch(); ++i)
       places.insert(data.train->place_of(data.train->epoch() + i, 5));
     CHECK(std::ssize(places) == data.train->size());
-    const double filled = static_cast<double>(expected.size()) /
-                          static_cast<double>(data.train->size() * seq_len);
+    const double filled =
+        static_cast<double>(expected.size()) / static_cast<double>(data.train->size() * seq_len);
     CHECK(filled > (seq_len < 49 ? 0.8 : 0.95));
   }
 }
@@ -242,7 +243,8 @@ TEST_CASE("answers alone are learned; a document without an answer in the row is
 TEST_CASE("pairs: the encoder's sequence and the one to predict, several in a row") {
   const Folder folder;
   const std::string file = write(
-      folder, "a", {{{{1, 2, 9}}, {{3, 9}}}, {{{4, 9}}, {{5, 6, 9}}}, {{{1, 1, 1, 1, 1, 1, 9}}, {{2, 9}}}});
+      folder, "a",
+      {{{{1, 2, 9}}, {{3, 9}}}, {{{4, 9}}, {{5, 6, 9}}}, {{{1, 1, 1, 1, 1, 1, 9}}, {{2, 9}}}});
   ds::DataConfig config = config_of(file, 5);
   config.encoder_len = 5;
   config.task = ds::DataTask::pairs;
