@@ -15,6 +15,7 @@
 #include "engine/tokenizer/decoders.h"
 #include "engine/tokenizer/normalizers.h"
 #include "engine/tokenizer/pre_tokenizers.h"
+#include "engine/tokenizer/token_borders.h"
 #include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode.h"
 
@@ -112,7 +113,13 @@ struct Tokenizer::Parts {
   std::int64_t size = 0;
 
   void add(const std::vector<AddedToken>& tokens);
-  void encode_segment(std::string_view text, bool is_first, Numbers& tokens) const;
+  void encode_segment(std::string_view text, bool is_first, Numbers& tokens,
+                      std::vector<EncodedWord>* words = nullptr) const;
+  std::vector<Segment> segments_of(const std::string& valid) const {
+    std::vector<Segment> segments;
+    raw.cut(valid, segments);
+    return segments;
+  }
 };
 
 void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
@@ -136,7 +143,9 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
   std::ranges::sort(specials);
 }
 
-void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens) const {
+/// Appends the tokens, and to `encoded` the words that they are of.
+void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens,
+                                      std::vector<EncodedWord>* encoded) const {
   std::string changed(text);
   if (normalizer) {
     // A text whose first character goes does not begin with what remains.
@@ -149,13 +158,17 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
   normalized.cut(changed, segments);
   for (const Segment& segment : segments) {
     if (segment.token >= 0) {
+      if (encoded != nullptr) encoded->push_back({std::string(segment.text), tokens.size()});
       tokens.push_back(segment.token);
       continue;
     }
     std::vector<Word> words{
         {std::string(segment.text), is_first && segment.text.data() == changed.data()}};
     if (pre_tokenizer) pre_tokenizer(words);
-    for (const Word& word : words) model->encode(word.text, tokens);
+    for (const Word& word : words) {
+      if (encoded != nullptr) encoded->push_back({word.text, tokens.size()});
+      model->encode(word.text, tokens);
+    }
   }
 }
 
@@ -190,9 +203,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   const std::string valid = unicode::valid(text);
   Numbers tokens;
   if (special) tokens = parts_->around.before;
-  std::vector<Segment> segments;
-  parts_->raw.cut(valid, segments);
-  for (const Segment& segment : segments) {
+  for (const Segment& segment : parts_->segments_of(valid)) {
     if (segment.token >= 0) {
       tokens.push_back(segment.token);
     } else {
@@ -202,6 +213,50 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   const Numbers& behind = parts_->around.behind;
   if (special) tokens.insert(tokens.end(), behind.begin(), behind.end());
   return tokens;
+}
+
+Tokenizer::Pieces Tokenizer::encode_pieces(std::span<const std::string_view> pieces) const {
+  std::string all;
+  std::vector<std::size_t> places;
+  for (const std::string_view piece : pieces) {
+    places.push_back(all.size());
+    all += unicode::valid(piece);
+  }
+  Pieces result;
+  const TokenText text_of = [&](std::int32_t token) -> std::string_view {
+    const auto found = parts_->texts.find(token);
+    return found == parts_->texts.end() ? std::string_view() : found->second;
+  };
+  const auto words_of = [&](std::string_view text, bool is_first, Numbers& tokens) {
+    std::vector<EncodedWord> words;
+    parts_->encode_segment(text, is_first, tokens, &words);
+    return words;
+  };
+  for (const Segment& segment : parts_->segments_of(all)) {
+    const auto begin = static_cast<std::size_t>(segment.text.data() - all.data());
+    const std::size_t first = result.tokens.size();
+    std::vector<EncodedWord> words;
+    if (segment.token >= 0) {
+      result.tokens.push_back(segment.token);
+    } else {
+      words = words_of(segment.text, begin == 0, result.tokens);
+    }
+    while (result.begins.size() < places.size()) {
+      const std::size_t place = places[result.begins.size()];
+      if (place >= begin + segment.text.size()) break;
+      if (place == begin) {
+        result.begins.push_back({first, first});
+      } else if (segment.token >= 0) {
+        result.begins.push_back({first, first + 1});
+      } else {
+        Numbers ignored;
+        const auto prefix = words_of(segment.text.substr(0, place - begin), begin == 0, ignored);
+        result.begins.push_back(border_behind(prefix, words, result.tokens, text_of));
+      }
+    }
+  }
+  result.begins.resize(pieces.size() + 1, {result.tokens.size(), result.tokens.size()});
+  return result;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens, bool special) const {
