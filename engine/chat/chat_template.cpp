@@ -143,8 +143,9 @@ ChatTemplate alpaca() {
           .assistant = {"", "{eos}"},
           .after_answer = "\n\n",
           .prompt = "",
-          .default_system = "Below is an instruction that describes a task. Write a response that "
-                            "appropriately completes the request.",
+          .default_system =
+              "Below is an instruction that describes a task. Write a response that "
+              "appropriately completes the request.",
           .alternates = true,
           .end_token = "{eos}",
           .bos = "<s>",

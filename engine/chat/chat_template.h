@@ -43,12 +43,12 @@ struct ChatTemplate {
   std::string system_intro{};                   // within the first system message, before its text
   SystemPlace system_place = SystemPlace::message;
   Thinking thinking = Thinking::as_content;
-  bool trims_system = false;     // removes white space at both ends, as Python's str.strip() does
-  bool trims_user = false;       // with the system message that is written in it
-  bool trims_answer = false;     // before white space of the affixes is added
-  bool alternates = false;       // after a system message only user, assistant, user, ...
-  std::string end_token{};       // the text of the token that ends an answer; may be {eos}
-  std::string bos{}, eos{};      // of the model; a folder's tokenizer_config.json names them
+  bool trims_system = false;  // removes white space at both ends, as Python's str.strip() does
+  bool trims_user = false;    // with the system message that is written in it
+  bool trims_answer = false;  // before white space of the affixes is added
+  bool alternates = false;    // after a system message only user, assistant, user, ...
+  std::string end_token{};    // the text of the token that ends an answer; may be {eos}
+  std::string bos{}, eos{};   // of the model; a folder's tokenizer_config.json names them
   std::string date = "26 Jul 2024";  // that of Llama 3.1's template
 };
 

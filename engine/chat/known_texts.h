@@ -1,4 +1,4 @@
-// known_chat_texts(): the Jinja texts that are recognised, as hashes.
+// known_chat_texts(): the Jinja texts that are recognized, as hashes.
 #pragma once
 
 #include <span>

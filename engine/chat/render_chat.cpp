@@ -43,7 +43,8 @@ void check_turns(const ChatTemplate& chat, std::span<const ChatMessage> messages
   for (std::size_t i = first; i < messages.size(); ++i) {
     const std::string_view wanted = (i - first) % 2 == 0 ? "user" : "assistant";
     if (messages[i].role != wanted)
-      refuse(chat, i, fmt::format("has the role \"{}\" where \"{}\" must be", messages[i].role, wanted),
+      refuse(chat, i,
+             fmt::format("has the role \"{}\" where \"{}\" must be", messages[i].role, wanted),
              "after an optional system message, user and assistant must alternate");
   }
 }
@@ -106,7 +107,9 @@ class Writer {
     if (pieces_.empty() || pieces_.back().trained != trained) pieces_.push_back({"", trained});
     pieces_.back().text += text;
   }
-  void affix(const std::string& affix, bool trained = false) { text(filled(chat_, affix), trained); }
+  void affix(const std::string& affix, bool trained = false) {
+    text(filled(chat_, affix), trained);
+  }
 
   void write_message(std::size_t i) {
     const ChatMessage& message = messages_[i];

@@ -1,8 +1,8 @@
 #include "engine/tokenizer/token_borders.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ds {
 namespace {
@@ -39,7 +39,8 @@ TokenBorder within(std::string_view word, std::span<const std::int32_t> tokens, 
   // From here on a token's text is not known; look from the other end.
   std::size_t end = word.size(), last = tokens.size();
   while (last > token && end > place) {
-    const std::size_t length = length_at(word.substr(at, end - at), text_of(tokens[last - 1]), true);
+    const std::size_t length =
+        length_at(word.substr(at, end - at), text_of(tokens[last - 1]), true);
     if (length == 0) break;
     if (end - length < place) return {last - 1, last};
     end -= length;

@@ -9,7 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/chat/chat_tokens.h"
-#include "engine/chat/recognise.h"
+#include "engine/chat/recognize.h"
 
 namespace {
 
@@ -33,10 +33,11 @@ int main(int argc, char** argv) {
   if (argc != 2) return 64;
   try {
     if (std::string(argv[1]) == "hash") {
-      fmt::print("{}\n", ds::hash_of_jinja(std::string{std::istreambuf_iterator<char>(std::cin), {}}));
+      fmt::print("{}\n",
+                 ds::hash_of_jinja(std::string{std::istreambuf_iterator<char>(std::cin), {}}));
       return 0;
     }
-    const auto chat = ds::recognise_chat_template(argv[1]);
+    const auto chat = ds::recognize_chat_template(argv[1]);
     if (!chat) return 65;
     const ds::Tokenizer tokenizer = ds::Tokenizer::open(argv[1]);
     fmt::print("{}\n", chat->name);

@@ -1,4 +1,4 @@
-#include "engine/chat/recognise.h"
+#include "engine/chat/recognize.h"
 
 #include <xxhash.h>
 
@@ -73,9 +73,8 @@ bool writes(const ChatTemplate& chat, std::string_view mark) {
       &chat.begin,         &chat.system.prefix, &chat.system.suffix,    &chat.user.prefix,
       &chat.user.suffix,   &chat.system_intro,  &chat.assistant.prefix, &chat.assistant.suffix,
       &chat.before_answer, &chat.after_answer,  &chat.end_token};
-  return std::ranges::any_of(kTexts, [&](const std::string* text) {
-    return text->find(mark) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      kTexts, [&](const std::string* text) { return text->find(mark) != std::string::npos; });
 }
 
 [[noreturn]] void refuse(const std::string& file, const std::string& jinja) {
@@ -100,7 +99,7 @@ std::string hash_of_jinja(std::string_view text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::optional<ChatTemplate> recognise_chat_template(const std::string& folder) {
+std::optional<ChatTemplate> recognize_chat_template(const std::string& folder) {
   const auto [jinja, file] = jinja_of(folder);
   if (jinja.empty()) return std::nullopt;
   const auto known = known_chat_texts();

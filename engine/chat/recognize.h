@@ -1,4 +1,4 @@
-// recognise_chat_template(): the named template that a Hugging Face folder's Jinja text is.
+// recognize_chat_template(): the named template that a Hugging Face folder's Jinja text is.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace ds {
 /// the folder has no template. Texts are compared as a whole, by a hash, because no part of a text
 /// tells what the rest of it writes. Errors: Error{config}: the text is not known (the hint names
 /// the likeliest template and all names), or a file is damaged.
-std::optional<ChatTemplate> recognise_chat_template(const std::string& folder);
+std::optional<ChatTemplate> recognize_chat_template(const std::string& folder);
 
 /// Sets `bos` and `eos` to the folder's tokens, for a template that was chosen by its name. A token
 /// that the folder does not name stays as it is in a template whose texts do not have it, and is
