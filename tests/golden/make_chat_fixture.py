@@ -151,10 +151,10 @@ def rendered(name, text, messages, prompt, marks):
     if name == "mistral-v3" and messages[0][0] == S and messages[-1][0] == A:
         # The text writes the system message only in front of a question that is the last message, so it would be lost in training.
         # Mistral's own library writes it in front of the last question.
-        text = swap(text, "{%- if loop.last and system", "{%- if message == user_messages[-1] and system")
+        text = swap(text, "{%- if loop.last and system", "{%- if loop.index0 == last_user and system")
     _, bos, eos = TEMPLATES[name]
     chat = [{"role": role, "content": content} for role, content in messages]
-    tokens = {"eos_token": eos} | ({"bos_token": bos} if bos else {})
+    tokens = {"eos_token": eos, "last_user": len(messages) - 3} | ({"bos_token": bos} if bos else {})
     try:
         texts, ranges = render_jinja_template([chat], chat_template=text, return_assistant_tokens_mask=marks, add_generation_prompt=prompt,
                                               **tokens, **ARGUMENTS.get(name, {}))
