@@ -16,6 +16,13 @@ ChatTemplate chat_ml() {
           .eos = "<|im_end|>"};
 }
 
+ChatTemplate smol_lm2() {
+  ChatTemplate chat = chat_ml();
+  chat.name = "smollm2";
+  chat.default_system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
+  return chat;
+}
+
 ChatTemplate qwen2() {
   ChatTemplate chat = chat_ml();
   chat.name = "qwen2";
@@ -155,6 +162,7 @@ ChatTemplate alpaca() {
 const std::vector<ChatTemplate>& table() {
   static const std::vector<ChatTemplate> kTable = {
       chat_ml(),
+      smol_lm2(),
       qwen2(),
       qwen2_5(),
       qwen3("qwen3", Thinking::last_answers),

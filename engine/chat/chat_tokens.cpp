@@ -1,6 +1,7 @@
 #include "engine/chat/chat_tokens.h"
 
 #include <string_view>
+#include <utility>
 
 namespace ds {
 
@@ -16,6 +17,10 @@ ChatTokens tokens_of(std::span<const ChatPiece> pieces, const Tokenizer& tokeniz
       result.trained[token] = true;
   }
   return result;
+}
+
+std::optional<std::int32_t> end_token_of(const ChatTemplate& chat, const Tokenizer& tokenizer) {
+  return chat.end_token.empty() ? std::nullopt : tokenizer.number_of(filled(chat, chat.end_token));
 }
 
 }  // namespace ds

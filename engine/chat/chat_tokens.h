@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,5 +22,9 @@ struct ChatTokens {
 /// transformers' apply_chat_template(return_assistant_tokens_mask=True). Errors: as
 /// Tokenizer::encode().
 ChatTokens tokens_of(std::span<const ChatPiece> pieces, const Tokenizer& tokenizer);
+
+/// Returns the token that ends an answer; nothing if the template names none, or the tokenizer has
+/// no single token for it, so that a model cannot be told to stop there.
+std::optional<std::int32_t> end_token_of(const ChatTemplate& chat, const Tokenizer& tokenizer);
 
 }  // namespace ds

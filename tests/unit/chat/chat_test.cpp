@@ -128,6 +128,16 @@ TEST_CASE("tokens are those of the whole text, without a begin token of the post
   CHECK(tokens_in({{"<", false}, {"e", true}, {">a", false}}) == "3* 0 ");
 }
 
+TEST_CASE("the token that ends an answer") {
+  ChatTemplate chat;
+  CHECK(end_token_of(chat, tokenizer()) == std::nullopt);
+  chat.end_token = "{eos}";
+  chat.eos = "<e>";
+  CHECK(end_token_of(chat, tokenizer()) == 3);
+  chat.eos = "<other>";
+  CHECK(end_token_of(chat, tokenizer()) == std::nullopt);
+}
+
 TEST_CASE("borders where the words of the whole text differ, or have unknown characters") {
   // The accent is composed with the letter before the border.
   CHECK(tokens_in({{"be", false}, {"\u0301c", true}}) == "1 5* 6* ");

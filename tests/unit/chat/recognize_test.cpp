@@ -74,7 +74,7 @@ TEST_CASE("an unknown text is refused with the names and a likely one") {
   const std::string error = folder.error();
   CHECK(has(error, "tokenizer_config.json: unknown chat template (hash "));
   CHECK(has(error, "it looks like chatml"));
-  CHECK(has(error, "names: chatml, qwen2, "));
+  CHECK(has(error, "names: chatml, smollm2, "));
   folder.write("chat_template.jinja", "[INST]");  // goes first
   CHECK(has(folder.error(), "chat_template.jinja: unknown"));
   CHECK(has(folder.error(), "looks like mistral-v1"));
