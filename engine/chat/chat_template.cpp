@@ -196,13 +196,13 @@ std::vector<std::string> chat_template_names() {
 }
 
 std::string filled(const ChatTemplate& chat, std::string_view text) {
-  const std::pair<std::string_view, std::string_view> kMarks[] = {
+  const std::pair<std::string_view, std::string_view> kNames[] = {
       {"{bos}", chat.bos}, {"{eos}", chat.eos}, {"{date}", chat.date}};
   std::string out;
   while (!text.empty()) {
     const auto* const mark = std::ranges::find_if(
-        kMarks, [&](const auto& each) { return text.starts_with(each.first); });
-    if (mark == std::end(kMarks)) {
+        kNames, [&](const auto& each) { return text.starts_with(each.first); });
+    if (mark == std::end(kNames)) {
       out += text[0];
       text.remove_prefix(1);
     } else {

@@ -69,10 +69,11 @@ std::optional<std::string> token_in(const Json& object, const char* key) {
 }
 
 bool writes(const ChatTemplate& chat, std::string_view mark) {
+  const std::string prompt = chat.prompt.value_or("");
   const std::string* const kTexts[] = {
       &chat.begin,         &chat.system.prefix, &chat.system.suffix,    &chat.user.prefix,
       &chat.user.suffix,   &chat.system_intro,  &chat.assistant.prefix, &chat.assistant.suffix,
-      &chat.before_answer, &chat.after_answer,  &chat.end_token};
+      &chat.before_answer, &chat.after_answer,  &chat.end_token,        &prompt};
   return std::ranges::any_of(
       kTexts, [&](const std::string* text) { return text->find(mark) != std::string::npos; });
 }

@@ -2,8 +2,9 @@
 
     python tests/golden/make_chat_fixture.py write TEXTS               writes the fixture
     python tests/golden/make_chat_fixture.py hashes BIN TEXTS          prints the rows of engine/chat/known_texts.cpp
-    python tests/golden/make_chat_fixture.py compare BIN TEXTS COUNT   compares our program BIN (tests/chat_of) on COUNT random conversations
-                                                                       for each text, which also proves the table of hashes
+    python tests/golden/make_chat_fixture.py compare BIN TEXTS COUNT [TOKENIZER.json]   compares our program BIN (tests/chat_of) on COUNT
+                                                                       random conversations for each text, which also proves the table of
+                                                                       hashes; with the fixture's tokenizers or another one
 
 Made with transformers 5.23, tokenizers 0.23 and the training templates of TRL 1.16. TEXTS is a folder that is not in this repository,
 because the texts belong to others. It has NAME.jinja for each template of docs/chat.md: "chat_template" of a model's
@@ -220,13 +221,11 @@ def trained(kind):
     return tokenizer
 
 
-def tokens_of(fast, pieces):
+def tokens_of(tokenizer, pieces):
     """Returns the tokens of the whole text, and those that hold a trained character."""
-    whole = "".join(text for text, _ in pieces)
-    out = fast(whole, add_special_tokens=False, return_offsets_mapping=True)
+    out = tokenizer.encode("".join(text for text, _ in pieces), add_special_tokens=False)
     is_trained = [flag for text, flag in pieces for _ in text]
-    flags = [any(is_trained[first:end]) for first, end in out["offset_mapping"]]
-    return out["input_ids"], flags
+    return out.ids, [any(is_trained[first:end]) for first, end in out.offsets]
 
 
 def check_mask(name, fast, texts, messages, tokens, flags):
@@ -268,7 +267,7 @@ def write(folder):
             pieces = expected(name, texts, messages, False)
             row = {"template": name, "tokenizer": TEMPLATES[name][0], "conversation": i, "pieces": pieces}
             if pieces is not None:
-                tokens, flags = tokens_of(fast, pieces)
+                tokens, flags = tokens_of(tokenizers[TEMPLATES[name][0]], pieces)
                 if not (name == "mistral-v3" and messages[0][0] == S and messages[-1][0] == A):
                     check_mask(name, fast, texts, messages, tokens, flags)
                 whole = "".join(text for text, _ in pieces)
@@ -304,35 +303,40 @@ def random_conversation(draw):
     return messages
 
 
-def compare(program, folder, count):
+def lines_of(program, name, text, tokenizer, cases):
+    """Returns what our program writes for each case, after a check that it recognizes the text."""
+    _, bos, eos = TEMPLATES[name]
+    config = {"chat_template": text, "bos_token": bos, "eos_token": {"content": eos}}
+    with tempfile.TemporaryDirectory() as place:
+        (pathlib.Path(place) / "tokenizer_config.json").write_text(json.dumps(config))
+        tokenizer.save(place + "/tokenizer.json")
+        given = "".join(json.dumps(case) + "\n" for case in cases)
+        done = subprocess.run([program, place], input=given.encode(), capture_output=True)
+    lines = done.stdout.decode().split("\n")
+    assert done.returncode == 0 and lines[0] == name, (name, lines[0], done.stderr.decode())
+    return [json.loads(line) for line in lines[1:-1]]
+
+
+def compare(program, folder, count, file=None):
     """Compares text, tokens and trained tokens of random conversations; prints the first difference of each text."""
     texts, bad = texts_in(folder), 0
-    tokenizers = {kind: trained(kind) for kind in (BYTES, PIECES)}
-    for name, variants in texts.items():
-        for variant, text in variants.items() if name != "qwen3-nothink" else ():
-            draw = random.Random(len(variant) + 1)
-            cases = [(random_conversation(draw), draw.random() < 0.3) for _ in range(int(count))]
-            with tempfile.TemporaryDirectory() as place:
-                _, bos, eos = TEMPLATES[name]
-                config = {"chat_template": text, "bos_token": bos, "eos_token": {"content": eos}}
-                (pathlib.Path(place) / "tokenizer_config.json").write_text(json.dumps(config))
-                tokenizers[TEMPLATES[name][0]].save(place + "/tokenizer.json")
-                done = subprocess.run([program, place], input="".join(json.dumps(case) + "\n" for case in cases).encode(), capture_output=True)
-            lines = done.stdout.decode().split("\n")
-            assert done.returncode == 0 and lines[0] == name, (name, variant, lines[0], done.stderr.decode())
-            different, refused = 0, 0
-            fast = fast_of(name, tokenizers)
-            for case, line in zip(cases, lines[1:]):
-                ours, pieces = json.loads(line), expected(name, {**texts, name: {**variants, "": text}}, *case)
-                refused += pieces is None
-                theirs = None if pieces is None else ["".join(part for part, _ in pieces), *tokens_of(fast, pieces)]
-                if theirs == (None if isinstance(ours, str) else ours):
-                    continue
-                different += 1
-                if different == 1:
-                    print(case, "\n  ours", ours, "\n  theirs", theirs)
-            print(f"{name} {variant}: {different} of {len(cases)} conversations differ; {refused} are refused by both")
-            bad += different
+    tokenizers = {kind: Tokenizer.from_file(file) if file else trained(kind) for kind in (BYTES, PIECES)}
+    for name, variant in [(name, variant) for name in texts if name != "qwen3-nothink" for variant in texts[name]]:
+        text, tokenizer = texts[name][variant], tokenizers[TEMPLATES[name][0]]
+        draw = random.Random(len(variant) + 1)
+        cases = [(random_conversation(draw), draw.random() < 0.3) for _ in range(int(count))]
+        different, refused = 0, 0
+        for case, ours in zip(cases, lines_of(program, name, text, tokenizer, cases), strict=True):
+            pieces = expected(name, {**texts, name: {**texts[name], "": text}}, *case)
+            refused += pieces is None
+            theirs = None if pieces is None else ["".join(part for part, _ in pieces), *tokens_of(tokenizer, pieces)]
+            if theirs == (None if isinstance(ours, str) else ours):
+                continue
+            different += 1
+            if different == 1:
+                print(case, "\n  ours", ours, "\n  theirs", theirs)
+        print(f"{name} {variant}: {different} of {len(cases)} conversations differ; {refused} are refused by both")
+        bad += different
     sys.exit(bad > 0)
 
 
