@@ -47,7 +47,7 @@ ChatTemplate qwen3(const std::string& name, Thinking thinking) {
   return chat;
 }
 
-/// What transformers writes with enable_thinking=False: the prompt has an empty thought.
+/// The prompt has an empty thought, as in transformers with enable_thinking=False.
 ChatTemplate qwen3_without_thinking() {
   ChatTemplate chat = qwen3("qwen3-nothink", Thinking::last_answers);
   chat.prompt = "<|im_start|>assistant\n<think>\n\n</think>\n\n";
@@ -95,7 +95,8 @@ ChatTemplate llama3_1(const std::string& name) {
   return chat;
 }
 
-/// What Mistral-7B-Instruct-v0.1 had in 2023.
+/// The texts of Mistral-7B-Instruct-v0.1 and v0.2 in 2023. That of v0.1 has a blank after an
+/// answer.
 ChatTemplate mistral_of_2023(const std::string& name, const std::string& after_answer) {
   return {.name = name,
           .begin = "{bos}",
@@ -110,7 +111,7 @@ ChatTemplate mistral_of_2023(const std::string& name, const std::string& after_a
           .eos = "</s>"};
 }
 
-/// What Mistral-7B-Instruct-v0.1 and v0.2 have since 2024 (the first version of their tokenizer).
+/// The text of Mistral-7B-Instruct-v0.1 and v0.2 since 2024 (the first version of the tokenizer).
 ChatTemplate mistral_v1() {
   ChatTemplate chat = mistral_of_2023("mistral-v1", "");
   chat.system = {"", "\n\n"};
@@ -120,7 +121,7 @@ ChatTemplate mistral_v1() {
   return chat;
 }
 
-/// Mistral-7B-Instruct-v0.3 (the third version of the tokenizer).
+/// The text of Mistral-7B-Instruct-v0.3 (the third version of the tokenizer).
 ChatTemplate mistral_v3() {
   ChatTemplate chat = mistral_v1();
   chat.name = "mistral-v3";

@@ -21,15 +21,15 @@ enum class SystemPlace {
   refused      // nowhere: a system message is an error
 };
 
-/// What becomes of the part of an answer between <think> and </think>.
+/// How the part of an answer between <think> and </think> is written.
 enum class Thinking {
-  as_content,    // it is content
+  as_content,    // as any other content
   last_answers,  // removed from answers before the last user message, written in those behind it
   every_answer   // written in every answer, empty where the answer has none
 };
 
-/// Texts of a template may contain {bos}, {eos} and {date}, which stand for the members below. A
-/// template of one's own needs only the prefixes and suffixes of the three roles.
+/// The parts of a written conversation. Its texts may contain {bos}, {eos} and {date}, which stand
+/// for the members below. A user's own template needs only the prefixes and suffixes of the roles.
 struct ChatTemplate {
   std::string name{};
   std::string begin{};  // before the first message
@@ -37,7 +37,7 @@ struct ChatTemplate {
   ChatAffixes assistant{};      // the suffix is trained, the prefix is not
   std::string before_answer{};  // between the prefix and the answer; trained
   std::string after_answer{};   // after the suffix; not trained
-  /// What asks for an answer. Without a value: assistant.prefix and before_answer.
+  /// Asks for an answer, at the end. Without a value: assistant.prefix and before_answer.
   std::optional<std::string> prompt{};
   std::optional<std::string> default_system{};  // written if the conversation has none
   std::string system_intro{};                   // within the first system message, before its text
@@ -45,7 +45,7 @@ struct ChatTemplate {
   Thinking thinking = Thinking::as_content;
   bool trims_system = false;  // removes white space at both ends, as Python's str.strip() does
   bool trims_user = false;    // with the system message that is written in it
-  bool trims_answer = false;  // before white space of the affixes is added
+  bool trims_answer = false;  // without the affixes
   bool alternates = false;    // after a system message only user, assistant, user, ...
   std::string end_token{};    // the text of the token that ends an answer; may be {eos}
   std::string bos{}, eos{};   // of the model; a folder's tokenizer_config.json names them

@@ -11,10 +11,15 @@
 namespace ds {
 namespace {
 
+/// Returns how errors name the template.
+std::string label_of(const ChatTemplate& chat) {
+  return chat.name.empty() ? "chat template" : "chat template " + chat.name;
+}
+
 [[noreturn]] void refuse(const ChatTemplate& chat, std::size_t index, const std::string& why,
                          const std::string& hint) {
-  throw Error(ErrorKind::config,
-              fmt::format("chat template {}: message {}: {}", chat.name, index + 1, why), hint);
+  throw Error(ErrorKind::config, fmt::format("{}: message {}: {}", label_of(chat), index + 1, why),
+              hint);
 }
 
 void check_role(const ChatTemplate& chat, std::size_t index, const std::string& role) {
@@ -37,7 +42,7 @@ void check_system(const ChatTemplate& chat, std::span<const ChatMessage> message
            "add a user message");
 }
 
-/// After a system message, or from the beginning, users and answers must take turns.
+/// Checks that user and assistant alternate, after the system message if there is one.
 void check_turns(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
   const std::size_t first = messages[0].role == "system" ? 1 : 0;
   for (std::size_t i = first; i < messages.size(); ++i) {
@@ -51,7 +56,7 @@ void check_turns(const ChatTemplate& chat, std::span<const ChatMessage> messages
 
 void check(const ChatTemplate& chat, std::span<const ChatMessage> messages) {
   if (messages.empty())
-    throw Error(ErrorKind::config, fmt::format("chat template {}: no messages", chat.name),
+    throw Error(ErrorKind::config, label_of(chat) + ": no messages",
                 "a conversation has at least one message");
   for (std::size_t i = 0; i < messages.size(); ++i) check_role(chat, i, messages[i].role);
   check_system(chat, messages);
@@ -144,7 +149,7 @@ class Writer {
     return thinks ? with_thought(parts) : parts.answer;
   }
 
-  /// Whether the system message is written in this user message.
+  /// Returns whether the system message is written in this user message.
   [[nodiscard]] bool holds_system(std::size_t i) const {
     if (chat_.system_place == SystemPlace::first_user) return !has_user(messages_.first(i));
     if (chat_.system_place == SystemPlace::last_user) return !has_user(messages_.subspan(i + 1));
