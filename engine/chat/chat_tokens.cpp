@@ -8,7 +8,7 @@ namespace ds {
 ChatTokens tokens_of(std::span<const ChatPiece> pieces, const Tokenizer& tokenizer) {
   std::vector<std::string_view> texts;
   for (const ChatPiece& piece : pieces) texts.emplace_back(piece.text);
-  Tokenizer::Pieces encoded = tokenizer.encode_pieces(texts);
+  EncodedPieces encoded = tokenizer.encode_pieces(texts);
   ChatTokens result{.tokens = std::move(encoded.tokens), .trained = {}};
   result.trained.resize(result.tokens.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {

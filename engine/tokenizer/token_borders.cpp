@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/tokenizer/added_tokens.h"
+
 namespace ds {
 namespace {
 
@@ -66,6 +68,38 @@ TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const E
     place -= word.text.size();
   }
   return {tokens.size(), tokens.size()};
+}
+
+EncodedPieces encode_with_borders(std::span<const Segment> segments,
+                                  std::span<const std::size_t> places, const EncodeText& encode,
+                                  const TokenText& text_of) {
+  EncodedPieces result;
+  std::size_t next = 0;  // the place that comes next
+  for (const Segment& segment : segments) {
+    const auto begin = static_cast<std::size_t>(segment.text.data() - segments.front().text.data());
+    const std::size_t first = result.tokens.size();
+    const bool is_token = segment.token >= 0;
+    std::vector<EncodedWord> words;
+    if (is_token) {
+      result.tokens.push_back(segment.token);
+    } else {
+      words = encode(segment.text, begin == 0, result.tokens);
+    }
+    for (; next < places.size() && places[next] < begin + segment.text.size(); ++next) {
+      if (places[next] <= begin) {
+        result.begins.push_back({first, first});
+      } else if (is_token) {
+        result.begins.push_back({first, first + 1});
+      } else {
+        std::vector<std::int32_t> ignored;
+        const std::string_view before = segment.text.substr(0, places[next] - begin);
+        const auto prefix = encode(before, begin == 0, ignored);
+        result.begins.push_back(border_behind(prefix, words, result.tokens, text_of));
+      }
+    }
+  }
+  result.begins.resize(places.size() + 1, {result.tokens.size(), result.tokens.size()});
+  return result;
 }
 
 }  // namespace ds

@@ -11,6 +11,8 @@
 
 namespace ds {
 
+struct Segment;  // added_tokens.h
+
 /// The tokens beside a place of a text, which may lie within a token.
 struct TokenBorder {
   std::size_t ended = 0;  // tokens that end before the place or at it
@@ -23,6 +25,18 @@ struct EncodedWord {
   std::size_t first = 0;
 };
 
+/// The tokens of a text in pieces, and the border at the beginning of each piece. `begins` has one
+/// more element, for the end of the text.
+struct EncodedPieces {
+  std::vector<std::int32_t> tokens{};
+  std::vector<TokenBorder> begins{};
+};
+
+/// Appends the tokens of a text between added tokens and returns its words. `is_first`: nothing is
+/// before it.
+using EncodeText = std::function<std::vector<EncodedWord>(std::string_view text, bool is_first,
+                                                          std::vector<std::int32_t>& tokens)>;
+
 /// Returns the text of a token's number.
 using TokenText = std::function<std::string_view(std::int32_t)>;
 
@@ -33,5 +47,10 @@ using TokenText = std::function<std::string_view(std::int32_t)>;
 /// of their word.
 TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const EncodedWord> words,
                           std::span<const std::int32_t> tokens, const TokenText& text_of);
+
+/// Encodes the segments of a text. `places`: where its pieces begin, in bytes and in order.
+EncodedPieces encode_with_borders(std::span<const Segment> segments,
+                                  std::span<const std::size_t> places, const EncodeText& encode,
+                                  const TokenText& text_of);
 
 }  // namespace ds

@@ -115,11 +115,6 @@ struct Tokenizer::Parts {
   void add(const std::vector<AddedToken>& tokens);
   void encode_segment(std::string_view text, bool is_first, Numbers& tokens,
                       std::vector<EncodedWord>* words = nullptr) const;
-  std::vector<Segment> segments_of(const std::string& valid) const {
-    std::vector<Segment> segments;
-    raw.cut(valid, segments);
-    return segments;
-  }
 };
 
 void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
@@ -203,7 +198,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   const std::string valid = unicode::valid(text);
   Numbers tokens;
   if (special) tokens = parts_->around.before;
-  for (const Segment& segment : parts_->segments_of(valid)) {
+  std::vector<Segment> segments;
+  parts_->raw.cut(valid, segments);
+  for (const Segment& segment : segments) {
     if (segment.token >= 0) {
       tokens.push_back(segment.token);
     } else {
@@ -215,48 +212,25 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   return tokens;
 }
 
-Tokenizer::Pieces Tokenizer::encode_pieces(std::span<const std::string_view> pieces) const {
+EncodedPieces Tokenizer::encode_pieces(std::span<const std::string_view> pieces) const {
   std::string all;
   std::vector<std::size_t> places;
   for (const std::string_view piece : pieces) {
     places.push_back(all.size());
     all += unicode::valid(piece);
   }
-  Pieces result;
-  const TokenText text_of = [&](std::int32_t token) -> std::string_view {
-    const auto found = parts_->texts.find(token);
-    return found == parts_->texts.end() ? std::string_view() : found->second;
-  };
-  const auto words_of = [&](std::string_view text, bool is_first, Numbers& tokens) {
+  std::vector<Segment> segments;
+  parts_->raw.cut(all, segments);
+  const EncodeText encode = [&](std::string_view text, bool is_first, Numbers& tokens) {
     std::vector<EncodedWord> words;
     parts_->encode_segment(text, is_first, tokens, &words);
     return words;
   };
-  for (const Segment& segment : parts_->segments_of(all)) {
-    const auto begin = static_cast<std::size_t>(segment.text.data() - all.data());
-    const std::size_t first = result.tokens.size();
-    std::vector<EncodedWord> words;
-    if (segment.token >= 0) {
-      result.tokens.push_back(segment.token);
-    } else {
-      words = words_of(segment.text, begin == 0, result.tokens);
-    }
-    while (result.begins.size() < places.size()) {
-      const std::size_t place = places[result.begins.size()];
-      if (place >= begin + segment.text.size()) break;
-      if (place == begin) {
-        result.begins.push_back({first, first});
-      } else if (segment.token >= 0) {
-        result.begins.push_back({first, first + 1});
-      } else {
-        Numbers ignored;
-        const auto prefix = words_of(segment.text.substr(0, place - begin), begin == 0, ignored);
-        result.begins.push_back(border_behind(prefix, words, result.tokens, text_of));
-      }
-    }
-  }
-  result.begins.resize(pieces.size() + 1, {result.tokens.size(), result.tokens.size()});
-  return result;
+  const TokenText text_of = [&](std::int32_t token) -> std::string_view {
+    const auto found = parts_->texts.find(token);
+    return found == parts_->texts.end() ? std::string_view() : found->second;
+  };
+  return encode_with_borders(segments, places, encode, text_of);
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens, bool special) const {

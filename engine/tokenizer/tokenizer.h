@@ -32,14 +32,9 @@ class Tokenizer {
   /// that the tokenizer has no tokens for.
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text, bool special = true) const;
 
-  /// Tokens of a text in pieces, and where each piece begins among them; `begins` has one more
-  /// element, for the end of the text.
-  struct Pieces {
-    std::vector<std::int32_t> tokens{};
-    std::vector<TokenBorder> begins{};
-  };
-  /// Returns the tokens of the joined pieces, as encode(joined, false). Errors: as encode().
-  [[nodiscard]] Pieces encode_pieces(std::span<const std::string_view> pieces) const;
+  /// Returns the tokens of the joined pieces, as encode(joined, false), and where each piece begins
+  /// among them. Errors: as encode().
+  [[nodiscard]] EncodedPieces encode_pieces(std::span<const std::string_view> pieces) const;
 
   /// Returns the text of tokens. Numbers without a token are left out; so are special tokens unless
   /// `special` is set.
