@@ -9,11 +9,15 @@
 namespace ds {
 namespace {
 
-/// Returns the number of bytes that two lists of words have in common.
+/// Stands behind the beginning of a text, so that normalizers do not strip white space there.
+constexpr char kGuard = 'x';
+
+/// Returns how many bytes the words of a beginning, without the guard, have in common with `b`.
 std::size_t common_length(std::span<const EncodedWord> a, std::span<const EncodedWord> b) {
   std::string left, right;
   for (const EncodedWord& word : a) left += word.text;
   for (const EncodedWord& word : b) right += word.text;
+  if (left.ends_with(kGuard)) left.pop_back();
   return static_cast<std::size_t>(std::ranges::mismatch(left, right).in1 - left.begin());
 }
 
@@ -92,8 +96,8 @@ EncodedPieces encode_with_borders(std::span<const Segment> segments,
         result.begins.push_back({first, first + 1});
       } else {
         std::vector<std::int32_t> ignored;
-        const std::string_view before = segment.text.substr(0, places[next] - begin);
-        const auto prefix = encode(before, begin == 0, ignored);
+        const std::string before(segment.text.substr(0, places[next] - begin));
+        const auto prefix = encode(before + kGuard, begin == 0, ignored);
         result.begins.push_back(border_behind(prefix, words, result.tokens, text_of));
       }
     }

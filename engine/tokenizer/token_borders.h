@@ -40,11 +40,11 @@ using EncodeText = std::function<std::vector<EncodedWord>(std::string_view text,
 /// Returns the text of a token's number.
 using TokenText = std::function<std::string_view(std::int32_t)>;
 
-/// Returns the border at the place where `prefix`, the words of the text before it, ends. `words`
-/// are those of the whole text and `tokens` all its tokens. Where words of the whole text differ
-/// from those of its beginning, such as a character that the normalizer composes, the place is
-/// where they begin to differ. Tokens without a known text count as one from the first to the last
-/// of their word.
+/// Returns the border at the place where `prefix` ends: the words of the text before it and one
+/// letter, which keeps its white space from being stripped. `words` are those of the whole text and
+/// `tokens` all its tokens. Where words of the whole text differ from those of its beginning, such
+/// as a character that the normalizer composes, the place is where they begin to differ. Tokens
+/// without a known text count as one from the first to the last of their word.
 TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const EncodedWord> words,
                           std::span<const std::int32_t> tokens, const TokenText& text_of);
 

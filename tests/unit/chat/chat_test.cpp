@@ -91,8 +91,8 @@ TEST_CASE("white space at the ends is that of Python") {
 }
 
 /// Tokens a, b, ab and <e>, and U+00E9 composed by the normalizer.
-Tokenizer tokenizer() {
-  const Json json = {
+Json parts() {
+  return {
       {"model",
        {{"type", "BPE"},
         {"unk_token", "?"},
@@ -104,8 +104,10 @@ Tokenizer tokenizer() {
        {{"type", "TemplateProcessing"},
         {"single", {{{"SpecialToken", {{"id", "<e>"}}}}, {{"Sequence", {{"id", "A"}}}}}},
         {"special_tokens", {{"<e>", {{"ids", {3}}}}}}}}};
-  return {json.dump(), "tokenizer.json"};
 }
+
+Tokenizer opened(const Json& json) { return {json.dump(), "tokenizer.json"}; }
+Tokenizer tokenizer() { return opened(parts()); }
 
 /// Returns "number" for each token, with a star where it is trained.
 std::string tokens_in(const std::vector<ChatPiece>& pieces) {
@@ -126,6 +128,15 @@ TEST_CASE("tokens are those of the whole text, without a begin token of the post
   CHECK(tokens_in({{"ba", true}, {"bb", false}}) == "1* 2* 1 ");
   CHECK(tokens_in({{"a", false}, {"b", true}, {"c", false}}) == "2* 6 ");
   CHECK(tokens_in({{"<", false}, {"e", true}, {">a", false}}) == "3* 0 ");
+}
+
+TEST_CASE("a normalizer that strips white space") {
+  Json json = parts();
+  json["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  const std::vector<ChatPiece> pieces = {{" b ", false}, {"a ", true}};
+  const ChatTokens found = tokens_of(pieces, opened(json));
+  CHECK(found.tokens == std::vector<std::int32_t>{1, 4, 0});  // "b a"
+  CHECK((found.trained == std::vector<bool>{false, false, true}));
 }
 
 TEST_CASE("the token that ends an answer") {
