@@ -13,9 +13,9 @@
 #include "engine/base/error.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/decoders.h"
+#include "engine/tokenizer/encode_with_borders.h"
 #include "engine/tokenizer/normalizers.h"
 #include "engine/tokenizer/pre_tokenizers.h"
-#include "engine/tokenizer/token_borders.h"
 #include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode.h"
 

@@ -1,10 +1,8 @@
-#include "engine/tokenizer/token_borders.h"
+#include "engine/tokenizer/encode_with_borders.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "engine/tokenizer/added_tokens.h"
 
 namespace ds {
 namespace {
@@ -55,8 +53,7 @@ TokenBorder within(std::string_view word, std::span<const std::int32_t> tokens, 
   return end == place ? TokenBorder{last, last} : TokenBorder{token, last};
 }
 
-}  // namespace
-
+/// Returns the border where `prefix` ends: the words of the text before the place, with the guard.
 TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const EncodedWord> words,
                           std::span<const std::int32_t> tokens, const TokenText& text_of) {
   std::size_t place = common_length(prefix, words);
@@ -73,6 +70,8 @@ TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const E
   }
   return {tokens.size(), tokens.size()};
 }
+
+}  // namespace
 
 EncodedPieces encode_with_borders(std::span<const Segment> segments,
                                   std::span<const std::size_t> places, const EncodeText& encode,
