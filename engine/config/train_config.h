@@ -113,6 +113,7 @@ struct DataConfig {
   double mask = 0.15;                          // share of the tokens that are predicted
   std::string end = "auto";                    // token behind each document; "none"; or its text
   std::string chat_template = "auto";          // name, or by the tokenizer's files
+  std::string chat_begin, chat_system, chat_user, chat_assistant;  // of chat_template = "own"
   std::string cache = "auto";                  // folder of tokens made of texts
   DataFields fields{};
   friend bool operator==(const DataConfig&, const DataConfig&) = default;

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "engine/base/error.h"
 #include "engine/base/text_error.h"
+#include "engine/chat/chat_tokens.h"
+#include "engine/chat/recognize.h"
 
 namespace ds {
 namespace {
@@ -12,7 +16,57 @@ namespace {
 /// Raise it when other tokens are made of the same document.
 constexpr int kVersion = 1;
 
+/// Returns the template that data.chat_system, chat_user and chat_assistant describe.
+ChatTemplate own_template(const DataConfig& config) {
+  constexpr std::string_view kContent = "{content}";
+  const auto affixes = [&](std::string_view key, const std::string& text) {
+    const std::size_t at = text.find(kContent);
+    if (at == std::string::npos)
+      throw Error(ErrorKind::config, fmt::format("data.{}: it has no {}", key, kContent),
+                  "write for example \"<|user|>{content}<|end|>\"");
+    return ChatAffixes{text.substr(0, at), text.substr(at + kContent.size())};
+  };
+  ChatTemplate chat{.name = "own"};
+  chat.begin = config.chat_begin;
+  chat.system = affixes("chat_system", config.chat_system);
+  chat.user = affixes("chat_user", config.chat_user);
+  chat.assistant = affixes("chat_assistant", config.chat_assistant);
+  return chat;
+}
+
+/// Returns a text that differs where a template writes something else.
+std::string identity_of(const ChatTemplate& chat) {
+  return fmt::format("{} {} {} {} {} {} {} {} {}", chat.name, chat.bos, chat.eos, chat.begin,
+                     chat.system.prefix + chat.system.suffix, chat.user.prefix, chat.user.suffix,
+                     chat.assistant.prefix, chat.assistant.suffix);
+}
+
+
 }  // namespace
+
+ChatTemplate chat_template_of(const DataConfig& config) {
+  std::error_code ignored;
+  const std::filesystem::path given(config.tokenizer);
+  const std::string folder =
+      std::filesystem::is_directory(given, ignored) ? given : given.parent_path();
+  if (config.chat_template == "auto") {
+    std::optional<ChatTemplate> found = recognize_chat_template(folder);
+    if (found) return *std::move(found);
+    throw Error(ErrorKind::config, fmt::format("data.chat_template: {} has no template", folder),
+                fmt::format("name one of {}", fmt::join(chat_template_names(), ", ")));
+  }
+  const bool is_own = config.chat_template == "own";
+  const ChatTemplate* const named =
+      is_own ? nullptr : chat_template_named(config.chat_template);
+  if (!is_own && named == nullptr)
+    throw Error(ErrorKind::config,
+                fmt::format("data.chat_template: there is no template \"{}\"",
+                            printable_text(config.chat_template, 100)),
+                fmt::format("the names are own, {}", fmt::join(chat_template_names(), ", ")));
+  ChatTemplate chat = is_own ? own_template(config) : *named;
+  use_tokens_of_folder(chat, folder);
+  return chat;
+}
 
 DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) {
   std::string hash = "bytes";
@@ -21,6 +75,7 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
     specials_ = special_tokens(config.tokenizer, *tokenizer_);
     hash = tokenizer_->hash();
   }
+  if (task_ == DataTask::chat && config.format == "jsonl") chat_ = chat_template_of(config);
   if (config.end == "auto") {
     end_ = specials_.end;
   } else if (config.end != "none") {
@@ -39,7 +94,7 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
 
 std::int64_t DocumentEncoder::vocab() const { return tokenizer_ ? tokenizer_->size() : 256; }
 
-std::vector<std::int32_t> DocumentEncoder::tokens_of(const std::string& text, bool special) const {
+std::vector<std::int32_t> DocumentEncoder::text_tokens(const std::string& text, bool special) const {
   if (tokenizer_) return tokenizer_->encode(text, special);
   std::vector<std::int32_t> tokens;
   for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
@@ -52,15 +107,26 @@ void DocumentEncoder::add_end(std::vector<std::int32_t>& tokens) const {
 
 void DocumentEncoder::encode(const RawDocument& document, EncodedDocument& out) const {
   out.clear();
+  if (chat_) return encode_chat(document, out);
   const bool is_split = task_ == DataTask::response || task_ == DataTask::pairs;
   for (std::size_t i = 0; i < document.texts.size(); ++i) {
     const bool is_prompt = task_ == DataTask::response && i == 0;
     const bool continues = task_ == DataTask::response && i > 0;
-    std::vector<std::int32_t> tokens = tokens_of(document.texts[i], !continues);
+    std::vector<std::int32_t> tokens = text_tokens(document.texts[i], !continues);
     if (!is_prompt) add_end(tokens);
     out.add(tokens, !is_prompt);
   }
   DS_ASSERT(out.sequences.size() == (is_split ? 2U : 1U));
+}
+
+void DocumentEncoder::encode_chat(const RawDocument& document, EncodedDocument& out) const {
+  const ChatTokens chat = tokens_of(render_chat(*chat_, document.messages, false), *tokenizer_);
+  for (std::size_t from = 0; from < chat.tokens.size();) {
+    std::size_t to = from + 1;
+    while (to < chat.tokens.size() && chat.trained[to] == chat.trained[from]) ++to;
+    out.add(std::span(chat.tokens).subspan(from, to - from), chat.trained[from]);
+    from = to;
+  }
 }
 
 }  // namespace ds

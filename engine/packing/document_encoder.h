@@ -13,6 +13,10 @@
 
 namespace ds {
 
+/// Returns the template of data.chat_template. Errors: Error{config}: an unknown name; as
+/// recognize_chat_template().
+ChatTemplate chat_template_of(const DataConfig& config);
+
 /// Threads may share it.
 class DocumentEncoder {
  public:
@@ -33,12 +37,14 @@ class DocumentEncoder {
   [[nodiscard]] const SpecialTokens& specials() const { return specials_; }
 
  private:
-  [[nodiscard]] std::vector<std::int32_t> tokens_of(const std::string& text, bool special) const;
+  void encode_chat(const RawDocument& document, EncodedDocument& out) const;
+  [[nodiscard]] std::vector<std::int32_t> text_tokens(const std::string& text, bool special) const;
   void add_end(std::vector<std::int32_t>& tokens) const;
 
   DataTask task_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   SpecialTokens specials_;
+  std::optional<ChatTemplate> chat_;
   std::optional<std::int32_t> end_;
   std::string identity_;
 };

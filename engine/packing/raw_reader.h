@@ -6,14 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/chat/render_chat.h"
 #include "engine/config/train_config.h"
 #include "engine/packing/raw_chunk.h"
 
 namespace ds {
-
-struct ChatMessage {
-  std::string role, content;
-};
 
 /// A document as it is written.
 struct RawDocument {

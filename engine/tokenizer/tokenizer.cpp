@@ -13,6 +13,7 @@
 #include "engine/base/error.h"
 #include "engine/tokenizer/added_tokens.h"
 #include "engine/tokenizer/decoders.h"
+#include "engine/tokenizer/encode_with_borders.h"
 #include "engine/tokenizer/normalizers.h"
 #include "engine/tokenizer/pre_tokenizers.h"
 #include "engine/tokenizer/token_model.h"
@@ -112,7 +113,8 @@ struct Tokenizer::Parts {
   std::int64_t size = 0;
 
   void add(const std::vector<AddedToken>& tokens);
-  void encode_segment(std::string_view text, bool is_first, Numbers& tokens) const;
+  void encode_segment(std::string_view text, bool is_first, Numbers& tokens,
+                      std::vector<EncodedWord>* words = nullptr) const;
 };
 
 void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
@@ -136,7 +138,9 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
   std::ranges::sort(specials);
 }
 
-void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens) const {
+/// Appends the tokens, and to `encoded` the words that they are of.
+void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens,
+                                      std::vector<EncodedWord>* encoded) const {
   std::string changed(text);
   if (normalizer) {
     // A text whose first character goes does not begin with what remains.
@@ -149,13 +153,17 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
   normalized.cut(changed, segments);
   for (const Segment& segment : segments) {
     if (segment.token >= 0) {
+      if (encoded != nullptr) encoded->push_back({std::string(segment.text), tokens.size()});
       tokens.push_back(segment.token);
       continue;
     }
     std::vector<Word> words{
         {std::string(segment.text), is_first && segment.text.data() == changed.data()}};
     if (pre_tokenizer) pre_tokenizer(words);
-    for (const Word& word : words) model->encode(word.text, tokens);
+    for (const Word& word : words) {
+      if (encoded != nullptr) encoded->push_back({word.text, tokens.size()});
+      model->encode(word.text, tokens);
+    }
   }
 }
 
@@ -202,6 +210,27 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   const Numbers& behind = parts_->around.behind;
   if (special) tokens.insert(tokens.end(), behind.begin(), behind.end());
   return tokens;
+}
+
+EncodedPieces Tokenizer::encode_pieces(std::span<const std::string_view> pieces) const {
+  std::string all;
+  std::vector<std::size_t> places;
+  for (const std::string_view piece : pieces) {
+    places.push_back(all.size());
+    all += unicode::valid(piece);
+  }
+  std::vector<Segment> segments;
+  parts_->raw.cut(all, segments);
+  const EncodeText encode = [&](std::string_view text, bool is_first, Numbers& tokens) {
+    std::vector<EncodedWord> words;
+    parts_->encode_segment(text, is_first, tokens, &words);
+    return words;
+  };
+  const TokenText text_of = [&](std::int32_t token) -> std::string_view {
+    const auto found = parts_->texts.find(token);
+    return found == parts_->texts.end() ? std::string_view() : found->second;
+  };
+  return encode_with_borders(segments, places, encode, text_of);
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens, bool special) const {

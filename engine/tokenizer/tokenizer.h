@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/tokenizer/token_borders.h"
+
 namespace ds {
 
 /// Gives the tokens of Hugging Face's tokenizers library. Threads may share it.
@@ -29,6 +31,10 @@ class Tokenizer {
   /// that the model expects around a text, such as [CLS] and [SEP]. Errors: Error{config}: a text
   /// that the tokenizer has no tokens for.
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text, bool special = true) const;
+
+  /// Returns the tokens of the joined pieces, as encode(joined, false), and where each piece begins
+  /// among them. Errors: as encode().
+  [[nodiscard]] EncodedPieces encode_pieces(std::span<const std::string_view> pieces) const;
 
   /// Returns the text of tokens. Numbers without a token are left out; so are special tokens unless
   /// `special` is set.

@@ -23,6 +23,7 @@ const std::vector<Direction> kDirections = {
     {"launcher/", {"launcher/", "engine/base/"}},
     {"runner/", {"runner/", "engine/"}},
     {"engine/base/", {"engine/base/"}},
+    {"engine/chat/", {"engine/chat/", "engine/tokenizer/", "engine/base/"}},
     {"engine/deepspeed/", {"engine/deepspeed/", "engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},
     {"engine/", {"engine/"}},
