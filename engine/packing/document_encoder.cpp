@@ -89,7 +89,7 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
   identity_ =
       fmt::format("version {}, tokenizer {}, format {}, task {}, fields {}, end {}, {}", kVersion,
                   hash, config.format, static_cast<int>(task_), fmt::join(config.json_fields, ","),
-                  end_ ? *end_ : -1, config.chat_template);
+                  end_ ? *end_ : -1, chat_ ? identity_of(*chat_) : "");
 }
 
 std::int64_t DocumentEncoder::vocab() const { return tokenizer_ ? tokenizer_->size() : 256; }

@@ -25,6 +25,8 @@ const std::vector<Direction> kDirections = {
     {"engine/base/", {"engine/base/"}},
     {"engine/chat/", {"engine/chat/", "engine/tokenizer/", "engine/base/"}},
     {"engine/deepspeed/", {"engine/deepspeed/", "engine/base/"}},
+    {"engine/packing/",
+     {"engine/packing/", "engine/chat/", "engine/config/", "engine/tokenizer/", "engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},
     {"engine/", {"engine/"}},
 };
@@ -50,6 +52,8 @@ const std::vector<Library> kLibraries = {
     {"OpenSSL", {"openssl/"}, {"launcher/", "runner/", "engine/comm/"}},
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
     {"xxHash", {"xxhash"}, {"engine/"}},
+    {"zlib", {"zlib"}, {"engine/packing/"}},
+    {"zstd", {"zstd"}, {"engine/packing/"}},
     {"io_uring", {"linux/io_uring", "liburing"}, {"engine/storage/"}},
 };
 

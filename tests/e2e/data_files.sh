@@ -126,6 +126,30 @@ for name in masked pairs; do
   awk -v first="$first" -v last="$last" 'BEGIN { exit !(last < first - 0.5) }' || fail "$name: the loss went from '$first' to '$last'"
 done
 
+# Conversations: an own template; only answers are learned, and no stranger's template is guessed.
+printf '%s\n' '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]}' \
+  '{"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "A"}, {"role": "assistant", "content": "B"}, {"role": "user", "content": "C"}, {"role": "assistant", "content": "DE"}]}' >chat.jsonl
+talk=(data.train=chat.jsonl data.task=chat data.chat_template=own 'data.chat_system="[{content}]"' 'data.chat_user=<{content}>' 'data.chat_assistant=({content})' batch.micro=1 determinism.virtual_ranks=1)
+"$dslaunch" data show train.toml "${talk[@]}" --json >"$work/chat.json" 2>"$work/out" || fail "data show of a conversation: $(cat "$work/out")"
+python3 - "$work" <<'END' || fail "a conversation is shown as $(cat "$work/chat.json")"
+import json, sys
+work = sys.argv[1]
+vocab = {v: k for k, v in json.load(open(work + "/gpt2/tokenizer.json"))["model"]["vocab"].items()}
+sample, = json.load(open(work + "/chat.json"))["samples"]
+text, learned = "", ""
+for i, d in enumerate(sample["documents"]):
+    if d >= 0:
+        text += vocab[sample["tokens"][i]]
+        learned += vocab[sample["targets"][i]] if sample["targets"][i] >= 0 else "."
+# The last token of each document predicts nothing and is not there.
+assert text == "[S]<A>(B)<C>(DE<Hi>(Hello!", text
+assert learned.replace(".", "") == "B)DE)Hello!)", learned
+END
+run_job 2 chat "${talk[@]}" determinism.virtual_ranks=2
+mkdir strange
+cp gpt2/tokenizer.json strange/
+echo '{"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}' >strange/tokenizer_config.json
+
 # refused WHAT KEYS...: the job ends before step 0 with the message
 refused() {
   local what=$1 code=0
@@ -150,6 +174,9 @@ refused "needs a tokenizer with a mask token" model.preset=bert-base-uncased dat
 refused "gpt2 has no mask token" model.preset=bert-base-uncased model.layers=1 data.tokenizer=gpt2
 refused "does not learn this data.task" data.task=masked
 refused "data.fields names 1 fields, this data.task reads 2" data.task=response 'data.fields=["text"]'
+refused "unknown chat template" data.train=chat.jsonl data.task=chat data.tokenizer=strange
+refused "there is no template \"chatmil\"" data.train=chat.jsonl data.task=chat data.chat_template=chatmil
+refused "data.chat_user: it has no {content}" data.train=chat.jsonl data.task=chat data.chat_template=own 'data.chat_system="{content}"'
 refused "data.weights has 1 numbers, data.train 2 patterns" 'data.train=["a.jsonl", "b.jsonl.gz"]' 'data.weights=[1]'
 refused "is no shard of llm.c" data.format=tokens data.train=a.jsonl model.vocab=420
 head -c 100 "$work/packed.idx" >"$work/torn.idx"
