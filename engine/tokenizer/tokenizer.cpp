@@ -3,16 +3,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/converted.h"
 #include "engine/tokenizer/decoders.h"
+#include "engine/tokenizer/folder_files.h"
 #include "engine/tokenizer/normalizers.h"
 #include "engine/tokenizer/pre_tokenizers.h"
 #include "engine/tokenizer/token_model.h"
@@ -26,17 +25,6 @@ using Numbers = std::vector<std::int32_t>;
 std::string hash_of(std::string_view text) {
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-std::string text_of(const std::string& path) {
-  constexpr std::uintmax_t kMost = 256 << 20;
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || size > kMost || !file.is_open())
-    throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer", path),
-                "name a Hugging Face folder with a tokenizer.json");
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// What a post-processor puts around a text.
@@ -99,6 +87,8 @@ Around around_of(const Component& component) {
 }  // namespace
 
 struct Tokenizer::Parts {
+  Parts(const Component& file, std::string hash_);
+
   std::string hash{};
   Normalizer normalizer{};  // these may be null
   PreTokenizer pre_tokenizer{};
@@ -160,26 +150,23 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
 }
 
 Tokenizer Tokenizer::open(const std::string& path) {
-  std::error_code ignored;
-  const std::string file =
-      std::filesystem::is_directory(path, ignored) ? path + "/tokenizer.json" : path;
-  return {text_of(file), file};
+  const TokenizerText text = read_tokenizer(path);
+  return Tokenizer(std::make_unique<Parts>(Component(text.json, text.place), text.hash));
 }
 
 Tokenizer::Tokenizer(std::string_view json, const std::string& place)
-    : parts_(std::make_unique<Parts>()) {
-  const auto parsed = Component::Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded())
-    throw Error(ErrorKind::config, place + ": is not JSON", "copy the file again");
-  const Component file(parsed, place);
-  parts_->hash = hash_of(json);
-  if (file.has("normalizer")) parts_->normalizer = make_normalizer(file.child("normalizer"));
-  if (file.has("pre_tokenizer"))
-    parts_->pre_tokenizer = make_pre_tokenizer(file.child("pre_tokenizer"));
-  if (file.has("decoder")) parts_->decoder = make_decoder(file.child("decoder"));
-  if (file.has("post_processor")) parts_->around = around_of(file.child("post_processor"));
-  parts_->model = make_model(file.child("model"));
-  parts_->add(added_tokens_of(file));
+    : parts_(std::make_unique<Parts>(Component(json_object(std::string(json), place), place),
+                                     hash_of(json))) {}
+
+Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Tokenizer::Parts::Parts(const Component& file, std::string hash_) : hash(std::move(hash_)) {
+  if (file.has("normalizer")) normalizer = make_normalizer(file.child("normalizer"));
+  if (file.has("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(file.child("pre_tokenizer"));
+  if (file.has("decoder")) decoder = make_decoder(file.child("decoder"));
+  if (file.has("post_processor")) around = around_of(file.child("post_processor"));
+  model = make_model(file.child("model"));
+  add(added_tokens_of(file));
 }
 
 Tokenizer::~Tokenizer() = default;
