@@ -134,7 +134,8 @@ Json convert_t5(const ConverterInput& input, const SentencePieceModel& model) {
   const std::string end = tokens.text("eos_token");
   json["post_processor"] =
       template_around(tokens, {}, end.empty() ? std::vector<std::string>() : std::vector{end});
-  json["model"] = {{"type", "Unigram"}, {"unk_id", 2}, {"vocab", std::move(vocab)}};
+  json["model"] = {
+      {"type", "Unigram"}, {"unk_id", 2}, {"exact_scores", true}, {"vocab", std::move(vocab)}};
   return json;
 }
 

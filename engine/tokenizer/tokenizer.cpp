@@ -27,9 +27,10 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-/// What a post-processor puts around a text.
+/// A part of what a post-processor makes: tokens before and behind the text, or without it.
 struct Around {
   Numbers before{}, behind{};
+  bool has_text = true;
 };
 
 Numbers numbers_in(const Component& template_, const std::string& token) {
@@ -46,19 +47,18 @@ Numbers numbers_in(const Component& template_, const std::string& token) {
   return numbers;
 }
 
-Around template_of(const Component& component) {
-  Around around;
-  bool is_behind = false;
+std::vector<Around> template_of(const Component& component, const std::vector<Around>& given) {
+  if (given.size() != 1) component.refuse("a template behind a template is not supported");
+  std::vector<Around> parts;
   for (const Component& part : component.children("single")) {
     if (part.has("Sequence")) {
-      is_behind = true;
-      continue;
+      parts.push_back(given[0]);
+    } else {
+      const std::string id = part.child("SpecialToken").text("id");
+      parts.push_back({.before = numbers_in(component, id), .has_text = false});
     }
-    const Numbers numbers = numbers_in(component, part.child("SpecialToken").text("id"));
-    Numbers& side = is_behind ? around.behind : around.before;
-    side.insert(side.end(), numbers.begin(), numbers.end());
   }
-  return around;
+  return parts;
 }
 
 std::int32_t number_in(const Component& component, const char* key) {
@@ -68,18 +68,37 @@ std::int32_t number_in(const Component& component, const char* key) {
   return pair[1].get<std::int32_t>();
 }
 
-Around around_of(const Component& component) {
+/// Applies a post-processor to the parts that the one before it has made.
+void process(const Component& component, std::vector<Around>& parts) {
   const std::string type = component.type();
-  if (type == "ByteLevel") return {};  // it changes offsets alone
-  if (type == "TemplateProcessing") return template_of(component);
-  if (type == "BertProcessing" || type == "RobertaProcessing")
-    return {{number_in(component, "cls")}, {number_in(component, "sep")}};
-  if (type != "Sequence") component.refuse_type();
+  if (type == "ByteLevel") return;  // it changes offsets alone
+  if (type == "TemplateProcessing") {
+    parts = template_of(component, parts);
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    const std::int32_t cls = number_in(component, "cls"), sep = number_in(component, "sep");
+    for (std::size_t i = 0; i < parts.size(); ++i) {  // as if each were a text
+      if (i == 0 || type == "RobertaProcessing")
+        parts[i].before.insert(parts[i].before.begin(), i == 0 ? cls : sep);
+      parts[i].behind.push_back(sep);
+    }
+  } else if (type == "Sequence") {
+    for (const Component& part : component.children("processors")) process(part, parts);
+  } else {
+    component.refuse_type();
+  }
+}
+
+Around around_of(const Component& component) {
+  std::vector<Around> parts(1);
+  process(component, parts);
   Around all;
-  for (const Component& part : component.children("processors")) {
-    const Around one = around_of(part);
-    all.before.insert(all.before.begin(), one.before.begin(), one.before.end());
-    all.behind.insert(all.behind.end(), one.behind.begin(), one.behind.end());
+  bool is_behind = false;
+  for (const Around& part : parts) {
+    Numbers& first = is_behind ? all.behind : all.before;
+    first.insert(first.end(), part.before.begin(), part.before.end());
+    is_behind = is_behind || part.has_text;
+    Numbers& last = is_behind ? all.behind : all.before;
+    last.insert(last.end(), part.behind.begin(), part.behind.end());
   }
   return all;
 }
