@@ -89,6 +89,7 @@ void TokenFinder::cut(std::string_view text, std::vector<Segment>& segments) con
       continue;
     if (token.lstrip) first = std::max(without_space_at_end(text.substr(0, first)), done);
     if (token.rstrip) end += space_at_begin(text.substr(end));
+    if (first >= end) continue;  // the token before it took all of it
     if (first > done) segments.push_back({text.substr(done, first - done)});
     segments.push_back({text.substr(first, end - first), token.number});
     done = end;  // the library finds tokens also in the white space that this one took

@@ -121,6 +121,8 @@ struct Tokenizer::Parts {
   std::int64_t size = 0;
 
   void add(const std::vector<AddedToken>& tokens);
+  /// Returns whether what begins the normalized text comes from the text's first character.
+  [[nodiscard]] bool keeps_first(std::string_view text, const std::string& changed) const;
   void encode_segment(std::string_view text, bool is_first, Numbers& tokens) const;
 };
 
@@ -145,14 +147,20 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
   std::ranges::sort(specials);
 }
 
+bool Tokenizer::Parts::keeps_first(std::string_view text, const std::string& changed) const {
+  const std::size_t length = unicode::length_of(text[0]);
+  std::string first(text.substr(0, length)), rest(text.substr(length));
+  normalizer(first);
+  if (!first.empty()) return true;
+  normalizer(rest);  // a space that would go alone may stay before other characters
+  return rest != changed;
+}
+
 void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens) const {
   std::string changed(text);
   if (normalizer) {
-    // A text whose first character goes does not begin with what remains.
-    std::string first(text.substr(0, unicode::length_of(text[0])));
-    normalizer(first);
-    is_first = is_first && !first.empty();
     normalizer(changed);
+    is_first = is_first && keeps_first(text, changed);
   }
   std::vector<Segment> segments;
   normalized.cut(changed, segments);

@@ -125,10 +125,16 @@ class Unigram final : public TokenModel {
         offer(at + size, best[at].score + scores_[static_cast<std::size_t>(number)], number);
         has_character |= size == length;
       });
+      if (!has_character && unknown_ < 0) refuse(word.substr(at, length));
       if (!has_character) offer(at + length, best[at].score + unknown_score_, unknown_);
       at += length;
     }
     return best;
+  }
+
+  [[noreturn]] static void refuse(std::string_view piece) {
+    throw Error(ErrorKind::config, fmt::format("no tokens for \"{}\"", printable_text(piece, 100)),
+                "the tokenizer has no unknown token");
   }
 
   void add(std::string_view piece, std::vector<std::int32_t>& tokens) const {
@@ -136,10 +142,7 @@ class Unigram final : public TokenModel {
     if (number >= 0) {
       tokens.push_back(number);
     } else if (!has_bytes_ || !add_bytes(piece, tokens)) {
-      if (unknown_ < 0)
-        throw Error(ErrorKind::config,
-                    fmt::format("no tokens for \"{}\"", printable_text(piece, 100)),
-                    "the tokenizer has no unknown token");
+      if (unknown_ < 0) refuse(piece);
       tokens.push_back(static_cast<std::int32_t>(unknown_));
     }
   }

@@ -3,7 +3,10 @@ random combinations, trained on the spot, and hostile texts.
 
     python tests/golden/compare_random_tokenizers.py BIN COUNT [SEED]      BIN: tests/tokens_of of a build
 
-Prints the seed, the parts and the first difference of each tokenizer that differs. Made for tokenizers 0.23.
+Prints the seed, the parts and the first difference of each tokenizer that differs. Made for tokenizers 0.23. It leaves out what
+docs/tokenizers.md says is refused or differs: characters that the library's tables do not have, a template behind a template, a
+Metaspace that asks for the text's beginning behind a normalizer that changes lengths, and added tokens that are empty, or the same
+as another one, once they are normalized: which of these is found changes from run to run.
 """
 
 import json
@@ -13,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from make_tokenizer_fixture import DEEPSEEK, LLAMA3, O200K, QWEN2, WORDS, random_text, show
+from make_tokenizer_fixture import DEEPSEEK, LLAMA3, O200K, QWEN2, WORDS, is_old, random_text, show
 from tokenizers import AddedToken, Tokenizer, models, trainers
 
 SPACE = "▁"
@@ -97,7 +100,9 @@ def post_processor(draw, token_id, depth=0):
     if kind == "None" or (kind == "Sequence" and depth > 0):
         return None
     if kind == "Sequence":
-        return {"type": kind, "processors": [part for _ in range(draw.randrange(4)) if (part := post_processor(draw, token_id, depth + 1))]}
+        parts = [part for _ in range(draw.randrange(4)) if (part := post_processor(draw, token_id, depth + 1))]
+        templates = [part for part in parts if part["type"] == "TemplateProcessing"]
+        return {"type": kind, "processors": [part for part in parts if part not in templates[1:]]}
     cls, sep = draw.choice(SPECIAL), draw.choice(SPECIAL)
     if kind == "ByteLevel":
         return {"type": kind, "add_prefix_space": True, "trim_offsets": draw.random() < 0.5, "use_regex": True}
@@ -147,9 +152,14 @@ def made(draw):
     tokenizer = Tokenizer.from_str(json.dumps(data))
     corpus = [" ".join(draw.choices(WORDS, k=200)) for _ in range(15)]
     tokenizer.train_from_iterator(corpus, trainer)
-    # An added token that is empty once it is normalized cuts the library's text between all characters.
-    tokenizer.add_tokens([token for token in added_tokens(draw)
-                          if not token.normalized or not tokenizer.normalizer or tokenizer.normalizer.normalize_str(token.content)])
+    if any(f'"{kind}"' in json.dumps(data["normalizer"]) for kind in ("Replace", "ByteLevel", "NFKC", "NFKD")):
+        tokenizer = Tokenizer.from_str(tokenizer.to_str().replace('"prepend_scheme":"first"', '"prepend_scheme":"always"'))
+    seen = {""}
+    for token in added_tokens(draw):
+        content = tokenizer.normalizer.normalize_str(token.content) if token.normalized and tokenizer.normalizer else token.content
+        if content not in seen:
+            tokenizer.add_tokens([token])
+        seen.add(content)
     data = json.loads(tokenizer.to_str())
     data["model"] |= changes
     data["decoder"] = decoder(draw)
@@ -160,7 +170,8 @@ def made(draw):
 def texts_of(draw):
     texts = [b"", b" ", b"a", b"\x00", b"\xef\xbb\xbfBOM", b"\xff\xfe\xed\xa0\x80\xf0\x9f\x91", b"  two  spaces ", b"\r\n\r\n \n", b"x" * 300, "é".encode() * 100,
              b"launcher launchers a launcher. http://x", b"<s><pad>a</s> [MASK]  x[MASK]", "e\u0301\u0323中 12中\u200d👩‍👩‍👧 ".encode(), b"ab" * 50000]
-    return texts[:-1] + [random_text(draw, 400) for _ in range(25)] + (texts[-1:] if draw.random() < 0.05 else [])
+    texts = texts[:-1] + [random_text(draw, 400) for _ in range(25)] + (texts[-1:] if draw.random() < 0.05 else [])
+    return [text for text in texts if all(map(is_old, map(ord, text.decode("utf-8", errors="replace"))))]
 
 
 def theirs_of(tokenizer, text):
@@ -182,7 +193,9 @@ def differs(program, seed):
     try:
         data = made(draw)
         tokenizer = Tokenizer.from_str(json.dumps(data))
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         print(f"seed {seed}: not made: {error}")
         return None
     texts = texts_of(draw)

@@ -149,13 +149,35 @@ TEST_CASE("added tokens decode to their normalized text, and are special by the 
   CHECK(!tokenizer.number_of("_launch"));
 }
 
-// Texts and numbers of the next three cases are those that tokenizers 0.23.3 printed.
+// Texts and numbers of the next five cases are those that tokenizers 0.23.3 printed.
 TEST_CASE("a token that takes the white space behind it leaves the tokens in there") {
   Json json = bpe();
   json["added_tokens"] = {{{"id", 4}, {"content", "  "}, {"rstrip", true}, {"normalized", false}},
                           {{"id", 5}, {"content", "<e>"}, {"lstrip", true}}};
   CHECK(opened(json).encode("a       b") == Tokens{0, 4, 4, 4, 1});
   CHECK(opened(json).encode("a    <e>b") == Tokens{0, 4, 4, 5, 1});
+  json["added_tokens"][0]["lstrip"] = true;
+  CHECK(opened(json).encode("a       b") == Tokens{0, 4, 1});
+}
+
+TEST_CASE("a space at the beginning is the first character unless it is stripped") {
+  Json json = bpe();
+  json["model"]["vocab"]["_"] = 5;
+  json["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}, {"split", false}};
+  json["normalizer"] = {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}};
+  CHECK(opened(json).encode("\na \n") == Tokens{5, 0});
+  json["normalizer"]["strip_left"] = true;
+  CHECK(opened(json).encode("\na \n") == Tokens{0});
+}
+
+TEST_CASE("without an unknown token, Unigram refuses a character although it has the bytes") {
+  const Json vocab = Json::array({{"a", -1.0}, {"<0x62>", -2.0}});
+  const Tokenizer tokenizer = opened(
+      {{"model",
+        {{"type", "Unigram"}, {"vocab", vocab}, {"unk_id", nullptr}, {"byte_fallback", true}}}});
+  CHECK(tokenizer.encode("a") == Tokens{0});
+  CHECK_THROWS_AS(static_cast<void>(tokenizer.encode("ab")), Error);
 }
 
 TEST_CASE("a post-processor behind a template takes its tokens for texts") {
