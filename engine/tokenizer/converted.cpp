@@ -15,6 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::array kFiles{"tokenizer.json", "vocab.json",   "merges.txt",
+                            "vocab.txt",      "spiece.model", "tokenizer.model"};
+
 using Convert = Json (*)(const ConverterInput&);
 
 /// `names`: of tokenizer_config.json's tokenizer_class, without "Fast". `models`: of config.json's
@@ -97,6 +100,11 @@ TokenizerText converted(FolderFiles files, const std::string& folder, const std:
 }
 
 }  // namespace
+
+bool has_tokenizer(const std::string& folder) {
+  const FolderFiles files(folder);
+  return std::ranges::any_of(kFiles, [&](const char* name) { return files.has(name); });
+}
 
 TokenizerText read_tokenizer(const std::string& path) {
   std::error_code ignored;

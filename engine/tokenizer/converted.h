@@ -18,4 +18,7 @@ struct TokenizerText {
 /// tokenizer_config.json is not supported.
 TokenizerText read_tokenizer(const std::string& path);
 
+/// Returns whether a folder has one of these files.
+bool has_tokenizer(const std::string& folder);
+
 }  // namespace ds

@@ -17,6 +17,20 @@ std::string hash_of(const std::string& text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+[[noreturn]] void refuse(const std::string& path) {
+  throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer's file", path),
+              "see docs/tokenizers.md for the files that a folder needs");
+}
+
+std::string on_disk(const std::string& path) {
+  constexpr std::uintmax_t kMost = 256 << 20;
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || size > kMost || !file.is_open()) refuse(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 std::string FolderFiles::path_of(const std::string& name) const {
@@ -25,19 +39,14 @@ std::string FolderFiles::path_of(const std::string& name) const {
 
 bool FolderFiles::has(const std::string& name) const {
   std::error_code ignored;
-  return std::filesystem::exists(path_of(name), ignored);
+  return is_given_ ? given_.contains(name) : std::filesystem::exists(path_of(name), ignored);
 }
 
 std::string FolderFiles::text(const std::string& name) {
-  constexpr std::uintmax_t kMost = 256 << 20;
-  const std::string path = path_of(name);
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || size > kMost || !file.is_open())
-    throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer's file", path),
-                "see docs/tokenizers.md for the files that a folder needs");
-  return read_.emplace_back(name, std::string(std::istreambuf_iterator<char>(file), {})).second;
+  if (!is_given_) return read_.emplace_back(name, on_disk(path_of(name))).second;
+  const auto found = given_.find(name);
+  if (found == given_.end()) refuse(path_of(name));
+  return read_.emplace_back(*found).second;
 }
 
 nlohmann::json FolderFiles::object(const std::string& name) {

@@ -1,6 +1,7 @@
 // FolderFiles: the files of a tokenizer's folder, read whole, and the hash of all that were read.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -11,6 +12,9 @@ namespace ds {
 class FolderFiles {
  public:
   explicit FolderFiles(std::string folder) : folder_(std::move(folder)) {}
+  /// Has files that are in memory, by name, and none of a disk.
+  FolderFiles(std::string folder, std::map<std::string, std::string> given)
+      : folder_(std::move(folder)), given_(std::move(given)), is_given_(true) {}
 
   [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
@@ -25,6 +29,8 @@ class FolderFiles {
 
  private:
   std::string folder_;
+  std::map<std::string, std::string> given_{};
+  bool is_given_ = false;
   std::vector<std::pair<std::string, std::string>> read_{};  // name and bytes
 };
 

@@ -181,6 +181,8 @@ Tokenizer Tokenizer::open(const std::string& path) {
   return Tokenizer(std::make_unique<Parts>(Component(text.json, text.place), text.hash));
 }
 
+bool Tokenizer::exists(const std::string& folder) { return has_tokenizer(folder); }
+
 Tokenizer::Tokenizer(std::string_view json, const std::string& place)
     : parts_(std::make_unique<Parts>(Component(json_object(std::string(json), place), place),
                                      hash_of(json))) {}

@@ -19,6 +19,8 @@ class Tokenizer {
   /// Error{config}: a file cannot be read, is damaged, or has a component that is not supported,
   /// which is named.
   static Tokenizer open(const std::string& path);
+  /// Returns whether a folder has a file that open() reads.
+  static bool exists(const std::string& folder);
   /// Reads the text of a tokenizer.json; `place` names it in errors.
   Tokenizer(std::string_view json, const std::string& place);
   ~Tokenizer();

@@ -152,7 +152,7 @@ def made(draw):
     tokenizer = Tokenizer.from_str(json.dumps(data))
     corpus = [" ".join(draw.choices(WORDS, k=200)) for _ in range(15)]
     tokenizer.train_from_iterator(corpus, trainer)
-    if any(f'"{kind}"' in json.dumps(data["normalizer"]) for kind in ("Replace", "ByteLevel", "NFKC", "NFKD")):
+    if any(f'"{kind}"' in json.dumps(data["normalizer"]) for kind in ("Replace", "ByteLevel", "NFKC", "NFKD", "Prepend", "BertNormalizer")):
         tokenizer = Tokenizer.from_str(tokenizer.to_str().replace('"prepend_scheme":"first"', '"prepend_scheme":"always"'))
     seen = {""}
     for token in added_tokens(draw):
