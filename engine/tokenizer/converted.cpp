@@ -15,6 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The files that make a folder one with a tokenizer.
 constexpr std::array kFiles{"tokenizer.json", "vocab.json",   "merges.txt",
                             "vocab.txt",      "spiece.model", "tokenizer.model"};
 
@@ -112,8 +113,10 @@ TokenizerText read_tokenizer(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string name = is_folder ? std::string() : file.filename().string();
   FolderFiles files(is_folder ? path : file.parent_path().string());
-  const bool is_old = name == "vocab.json" || name.ends_with(".txt") || name.ends_with(".model");
-  if (is_old || (is_folder && !files.has("tokenizer.json"))) return converted(files, path, name);
+  const bool is_vocabulary =
+      name == "vocab.json" || name.ends_with(".txt") || name.ends_with(".model");
+  if (is_vocabulary || (is_folder && !files.has("tokenizer.json")))
+    return converted(files, path, name);
   const std::string json = is_folder ? "tokenizer.json" : name;
   TokenizerText text{.place = files.path_of(json)};
   text.json = json_object(files.text(json), text.place);

@@ -3,6 +3,8 @@
     python tests/golden/make_tokenizer_folders.py                       writes the fixtures
     python tests/golden/make_tokenizer_folders.py compare BIN COUNT [SEED]   compares our program BIN (tests/tokens_of) on COUNT
                                                                         folders with random vocabularies and settings
+    python tests/golden/make_tokenizer_folders.py sentencepiece BIN COUNT    compares with SentencePiece itself, on words with single
+                                                                        spaces: elsewhere transformers differs from it
 
 Made with transformers 5.23, tokenizers 0.23 and sentencepiece 0.2. texts.json has the bytes of the texts in hexadecimal digits;
 NAME/tokens.json has, for each text, its tokens with the special ones around it, and their text with and without those.
@@ -238,8 +240,29 @@ def compare(program, count, seed=1):
     sys.exit(found.count(1) > 0)
 
 
+def compare_sentencepiece(program, count):
+    words = [word for word in WORDS if "<" not in word and len(word.split()) == 1]
+    different = {"spiece.model": 0, "tokenizer.model": 0}
+    for seed in range(int(count)):
+        draw = random.Random(seed)
+        name = draw.choice(list(different))
+        model = t5_model(draw) if name == "spiece.model" else llama_model(draw)
+        texts = [" ".join(draw.choices(words, k=40)) for _ in range(50)]
+        with tempfile.TemporaryDirectory() as path:
+            put(pathlib.Path(path), {name: model})
+            done = subprocess.run([program, path], input="\n".join(text.encode().hex() for text in texts) + "\n", text=True, capture_output=True,
+                                  check=True)
+        ours = [json.loads(line)[0] for line in done.stdout.split("\n")[:-1]]
+        theirs = sentencepiece.SentencePieceProcessor(model_proto=model).encode(texts)
+        different[name] += sum(a[:-1 if name == "spiece.model" else None] != b for a, b in zip(ours, theirs, strict=True))
+    print(f"of {50 * int(count)} texts, {different} have other tokens")
+    sys.exit(different["tokenizer.model"] > 0)  # of two splits with one score, SentencePiece's fp32 sums may take the other
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["compare"]:
         compare(*sys.argv[2:])
+    elif sys.argv[1:2] == ["sentencepiece"]:
+        compare_sentencepiece(*sys.argv[2:])
     else:
         write()

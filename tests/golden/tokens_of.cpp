@@ -1,4 +1,4 @@
-// Prints tokens for make_tokenizer_fixture.py: tokens_of TOKENIZER reads a text in hexadecimal
+// Prints tokens for the comparisons in this folder: tokens_of TOKENIZER reads a text in hexadecimal
 // digits from each line. Prints null for a text that is refused.
 #include <fmt/format.h>
 
