@@ -217,7 +217,7 @@ def differs(program, seed):
             print(f"seed {seed}: {kind} {json.dumps(settings)} not read: {str(error)[:200]}")
             return None
         added = [one["content"].encode() for one in json.loads(tokenizer.to_str())["added_tokens"]]
-        texts = HOSTILE + [random_text(draw, 400) for _ in range(15)] + [b"ab" * 50000] * (draw.random() < 0.05)
+        texts = HOSTILE + [random_text(draw, 400) for _ in range(15)] + [b"ab" * 50000] * (draw.random() < 0.3)
         texts += [b"".join(draw.choice(added) + draw.choice([b"", b" ", b"\n", b"a", "é".encode()]) for _ in range(8)) for _ in range(5 if added else 0)]
         texts = [text for text in texts if is_settled(text.decode("utf-8", errors="replace"))]
         done = subprocess.run([program, path], input="\n".join(text.hex() for text in texts) + "\n", text=True, capture_output=True)
