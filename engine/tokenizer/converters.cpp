@@ -24,11 +24,12 @@ Json byte_level_bpe(const ConverterInput& input) {
 
 Json token_and_number(const SpecialTokens& tokens, const char* name, const ConverterInput& input) {
   const std::string text = tokens.text(name);
-  if (text.empty())
+  if (text.empty()) {
     throw Error(
         ErrorKind::config,
         fmt::format("{}: \"{}\" is null", input.files.path_of("tokenizer_config.json"), name),
         "the tokenizer puts this token around every text; name one");
+  }
   return {text, tokens.number(text)};
 }
 
@@ -37,11 +38,12 @@ Json token_and_number(const SpecialTokens& tokens, const char* name, const Conve
 bool setting_of(const ConverterInput& input, const char* key, bool otherwise) {
   const auto found = input.config.find(key);
   if (found == input.config.end() || found->is_null()) return otherwise;
-  if (!found->is_boolean())
+  if (!found->is_boolean()) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: \"{}\" is not true or false",
                             input.files.path_of("tokenizer_config.json"), key),
                 "see docs/tokenizers.md for what is read");
+  }
   return found->get<bool>();
 }
 
@@ -132,11 +134,12 @@ Json convert_bert(const ConverterInput& input) {
                         {"cls_token", "[CLS]"},
                         {"mask_token", "[MASK]"}});
   const std::string unknown = tokens.text("unk_token");
-  if (!vocab.contains(unknown))
+  if (!vocab.contains(unknown)) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: has no line \"{}\", the token of unknown words",
                             input.files.path_of(name), printable_text(unknown, 100)),
                 "copy the file again, or name the token as unk_token in tokenizer_config.json");
+  }
   const bool lowers = setting_of(input, "do_lower_case", true);
   Json json;
   json["normalizer"] = {

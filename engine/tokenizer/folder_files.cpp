@@ -17,7 +17,7 @@ std::string hash_of(const std::string& text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-[[noreturn]] void refuse(const std::string& path) {
+[[noreturn]] void refuse_file(const std::string& path) {
   throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer's file", path),
               "see docs/tokenizers.md for the files that a folder needs");
 }
@@ -27,7 +27,7 @@ std::string on_disk(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
-  if (error || size > kMost || !file.is_open()) refuse(path);
+  if (error || size > kMost || !file.is_open()) refuse_file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -45,7 +45,7 @@ bool FolderFiles::has(const std::string& name) const {
 std::string FolderFiles::text(const std::string& name) {
   if (!is_given_) return read_.emplace_back(name, on_disk(path_of(name))).second;
   const auto found = given_.find(name);
-  if (found == given_.end()) refuse(path_of(name));
+  if (found == given_.end()) refuse_file(path_of(name));
   return read_.emplace_back(*found).second;
 }
 

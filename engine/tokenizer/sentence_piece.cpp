@@ -15,7 +15,7 @@
 namespace ds {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_model(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("{}: {}", path, why),
               "copy the file again; a tokenizer.model of tiktoken is not read, use tokenizer.json");
 }
@@ -63,9 +63,9 @@ class Message {
 
  private:
   [[noreturn]] void damaged() const {
-    refuse(path_,
-           fmt::format("is not a SentencePiece model, or is cut: byte {} of it cannot be read",
-                       first_ + at_));
+    refuse_model(
+        path_, fmt::format("is not a SentencePiece model, or is cut: byte {} of it cannot be read",
+                           first_ + at_));
   }
 
   std::uint64_t varint() {
@@ -107,13 +107,13 @@ SentencePieceModel::Piece piece_of(Message message, const std::string& place) {
       piece.score = std::bit_cast<float>(static_cast<std::uint32_t>(field->value));
     if (field->number == 3) {
       if (field->value < 1 || field->value > 6)
-        refuse(place, fmt::format("has the unknown type {}", field->value));
+        refuse_model(place, fmt::format("has the unknown type {}", field->value));
       piece.kind = static_cast<SentencePieceModel::Kind>(field->value);
     }
   }
-  if (piece.text.empty()) refuse(place, "is empty");
-  if (unicode::valid(piece.text) != piece.text) refuse(place, "is not UTF-8");
-  if (!std::isfinite(piece.score)) refuse(place, "has a score that is not a number");
+  if (piece.text.empty()) refuse_model(place, "is empty");
+  if (unicode::valid(piece.text) != piece.text) refuse_model(place, "is not UTF-8");
+  if (!std::isfinite(piece.score)) refuse_model(place, "has a score that is not a number");
   return piece;
 }
 
@@ -122,7 +122,7 @@ SentencePieceModel::Algorithm algorithm_of(Message message, const std::string& p
   while (const auto field = message.next()) {
     if (field->number != 3) continue;
     if (field->value < 1 || field->value > 4)
-      refuse(path, fmt::format("has the unknown model_type {}", field->value));
+      refuse_model(path, fmt::format("has the unknown model_type {}", field->value));
     algorithm = static_cast<SentencePieceModel::Algorithm>(field->value);
   }
   return algorithm;
@@ -141,9 +141,10 @@ SentencePieceModel read_sentence_piece(std::string_view bytes, const std::string
     if (field->number == 1) {
       const std::string place = fmt::format("{}: piece {}", path, model.pieces.size());
       model.pieces.push_back(piece_of(inner, place));
-      if (!seen.insert(model.pieces.back().text).second)
-        refuse(place, fmt::format("\"{}\" is there for the second time",
-                                  printable_text(model.pieces.back().text, 100)));
+      if (!seen.insert(model.pieces.back().text).second) {
+        refuse_model(place, fmt::format("\"{}\" is there for the second time",
+                                        printable_text(model.pieces.back().text, 100)));
+      }
     } else if (field->number == 2) {
       has_trainer = true;
       model.algorithm = algorithm_of(inner, path);
@@ -154,11 +155,12 @@ SentencePieceModel read_sentence_piece(std::string_view bytes, const std::string
     }
   }
   // The pieces come first, so a file that is cut between two of them ends without these.
-  if (model.pieces.empty() || !has_trainer || !has_normalizer)
-    refuse(path,
-           fmt::format("is not a SentencePiece model, or is cut: it ends at byte {} without {}",
-                       bytes.size(),
-                       model.pieces.empty() ? "pieces" : "trainer_spec and normalizer_spec"));
+  if (model.pieces.empty() || !has_trainer || !has_normalizer) {
+    refuse_model(
+        path, fmt::format("is not a SentencePiece model, or is cut: it ends at byte {} without {}",
+                          bytes.size(),
+                          model.pieces.empty() ? "pieces" : "trainer_spec and normalizer_spec"));
+  }
   return model;
 }
 

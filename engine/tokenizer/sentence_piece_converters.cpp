@@ -42,11 +42,13 @@ void expect(Algorithm algorithm, const SentencePieceModel& model, const Converte
 /// Returns the pieces that are found in a text as they are: control ones are special.
 std::vector<Json> added_pieces(const SentencePieceModel& model) {
   std::vector<Json> tokens;
-  for (const SentencePieceModel::Piece& piece : model.pieces)
-    if (piece.kind == Kind::control || piece.kind == Kind::user_defined)
+  for (const SentencePieceModel::Piece& piece : model.pieces) {
+    if (piece.kind == Kind::control || piece.kind == Kind::user_defined) {
       tokens.push_back({{"content", piece.text},
                         {"special", piece.kind == Kind::control},
                         {"normalized", false}});
+    }
+  }
   return tokens;
 }
 
@@ -66,9 +68,10 @@ Json merges_of(const SentencePieceModel& model) {
   for (const SentencePieceModel::Piece& piece : model.pieces) {
     const std::string_view text = piece.text;
     for (std::size_t at = unicode::length_of(text[0]); at < text.size();
-         at += unicode::length_of(text[at]))
+         at += unicode::length_of(text[at])) {
       if (pieces.contains(text.substr(0, at)) && pieces.contains(text.substr(at)))
         merges.push_back({text.substr(0, at), text.substr(at)});
+    }
   }
   return merges;
 }
@@ -98,11 +101,12 @@ int extra_ids_of(const ConverterInput& input) {
   constexpr int kUsual = 100, kMost = 1 << 20;
   const auto found = input.config.find("extra_ids");
   if (found == input.config.end()) return kUsual;
-  if (!found->is_number_integer() || *found < 0 || *found > kMost)
+  if (!found->is_number_integer() || *found < 0 || *found > kMost) {
     throw Error(ErrorKind::config,
                 fmt::format("{}: \"extra_ids\" is not a number from 0 to {}",
                             input.files.path_of("tokenizer_config.json"), kMost),
                 "T5 has 100");
+  }
   return found->get<int>();
 }
 
@@ -123,9 +127,10 @@ Json convert_t5(const ConverterInput& input, const SentencePieceModel& model) {
   tokens.set_extra(std::move(added));
   Json json;
   json["added_tokens"] = tokens.numbered(numbers);
-  if (!model.charsmap.empty())
+  if (!model.charsmap.empty()) {
     json["normalizer"] = {{"type", "Precompiled"},
                           {"precompiled_charsmap", base64(model.charsmap)}};
+  }
   const Json spaces = {
       {"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", "always"}};
   json["pre_tokenizer"] = {{"type", "Sequence"},

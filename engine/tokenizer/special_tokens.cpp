@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr std::array kNames{"bos_token", "eos_token", "unk_token", "sep_token",
                             "pad_token", "cls_token", "mask_token"};
 
-[[noreturn]] void refuse(const std::string& place, const std::string& why) {
+[[noreturn]] void refuse_settings(const std::string& place, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("{}: {}", place, printable_text(why, 300)),
               "see docs/tokenizers.md for what is read");
 }
@@ -43,9 +43,11 @@ bool is_list(const Json& config, const char* key) {
 std::int64_t number_of(const std::string& digits, const std::string& place) {
   std::int64_t number = -1;
   const char* const end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, number).ptr != end || number < 0 || number > INT32_MAX)
-    refuse(place, fmt::format("\"added_tokens_decoder\" has the key \"{}\", which is not a number",
-                              digits));
+  if (std::from_chars(digits.data(), end, number).ptr != end || number < 0 || number > INT32_MAX) {
+    refuse_settings(
+        place,
+        fmt::format("\"added_tokens_decoder\" has the key \"{}\", which is not a number", digits));
+  }
   return number;
 }
 
@@ -60,10 +62,10 @@ SpecialTokens::SpecialTokens(FolderFiles& files, Json config, const Defaults& de
   }
   if (config.contains("added_tokens_decoder")) {
     const Json& list = config["added_tokens_decoder"];
-    if (!list.is_object()) refuse(place_, "\"added_tokens_decoder\" is not an object");
+    if (!list.is_object()) refuse_settings(place_, "\"added_tokens_decoder\" is not an object");
     for (const auto& [number, token] : list.items()) {
       if (!is_token(token) || token.is_string())
-        refuse(place_, fmt::format("the added token {} has no \"content\"", number));
+        refuse_settings(place_, fmt::format("the added token {} has no \"content\"", number));
       listed_[number_of(number, place_)] = token;
     }
   } else {  // the other files count only then
@@ -93,13 +95,15 @@ void SpecialTokens::read_added_tokens(FolderFiles& files, const Json& config) {
   std::set<std::string> special;
   for (const char* const name : kNames)
     if (config.contains(name) && is_token(config[name])) special.insert(content_of(config[name]));
-  if (config.contains("extra_special_tokens"))
+  if (config.contains("extra_special_tokens")) {
     for (const Json& token : config["extra_special_tokens"])
       if (is_token(token)) special.insert(content_of(token));
+  }
   const Json added = files.object("added_tokens.json");
   for (const auto& [text, number] : added.items()) {
     if (!number.is_number_integer() || number < 0 || number > INT32_MAX)
-      refuse(files.path_of("added_tokens.json"), fmt::format("\"{}\" has no number", text));
+      refuse_settings(files.path_of("added_tokens.json"),
+                      fmt::format("\"{}\" has no number", text));
     const bool is_special = special.contains(text);
     listed_[number.get<std::int64_t>()] = {
         {"content", text}, {"special", is_special}, {"normalized", !is_special}};
@@ -109,7 +113,7 @@ void SpecialTokens::read_added_tokens(FolderFiles& files, const Json& config) {
 void SpecialTokens::read_named(const Json& config, const Defaults& defaults) {
   const auto add = [&](const std::string& name, const Json& value) {
     if (value.is_null()) return;
-    if (!is_token(value)) refuse(place_, fmt::format("\"{}\" is not a token", name));
+    if (!is_token(value)) refuse_settings(place_, fmt::format("\"{}\" is not a token", name));
     named_.emplace_back(name, value);
   };
   for (const std::string name : kNames) {
@@ -121,10 +125,11 @@ void SpecialTokens::read_named(const Json& config, const Defaults& defaults) {
       add(name, by_class->second);
     }
   }
-  for (const auto& [key, value] : config.items())  // tokens of one model, such as "image_token"
+  for (const auto& [key, value] : config.items()) {  // tokens of one model, such as "image_token"
     if (key.ends_with("_token") && is_token(value) &&
         std::ranges::find(kNames, key) == kNames.end())
       add(key, value);
+  }
   const auto extra = config.contains("extra_special_tokens")
                          ? config.find("extra_special_tokens")
                          : config.find("additional_special_tokens");
@@ -132,7 +137,7 @@ void SpecialTokens::read_named(const Json& config, const Defaults& defaults) {
   has_extra_ = extra.key() == "extra_special_tokens" && !extra->is_object();
   for (const auto& [key, value] : extra->items()) {
     if (!is_token(value))
-      refuse(place_, fmt::format("\"{}\" has something else than tokens", extra.key()));
+      refuse_settings(place_, fmt::format("\"{}\" has something else than tokens", extra.key()));
     if (extra->is_object()) {
       add(key, value);
     } else {
@@ -191,9 +196,10 @@ Json SpecialTokens::numbered(const Json& vocab, bool are_plain) {
     }
     by_number[known->second] = finished(token);
   }
-  if (are_plain)
+  if (are_plain) {
     for (const auto& [number, token] : by_number)
       if (is_special(content_of(token))) by_number[number] = plain(content_of(token));
+  }
   Json list = Json::array();
   for (auto& [number, token] : by_number) {
     token["id"] = number;

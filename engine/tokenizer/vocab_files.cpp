@@ -38,19 +38,22 @@ std::string without_space_at_end(std::string text) {
 
 Json merge_of(const std::string& line, const std::string& place, const Json& vocab) {
   const std::vector<std::string_view> parts = split(line, ' ');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
     throw Error(
         ErrorKind::config,
         fmt::format("{}: expected two tokens, found \"{}\"", place, printable_text(line, 100)),
         "copy the file again");
+  }
   const std::string left(parts[0]), right(parts[1]);
-  for (const std::string& token : {left, right, left + right})
-    if (!vocab.contains(token))
+  for (const std::string& token : {left, right, left + right}) {
+    if (!vocab.contains(token)) {
       throw Error(ErrorKind::config,
                   fmt::format("{}: merges \"{}\" and \"{}\", but vocab.json does not have \"{}\"",
                               place, printable_text(left, 100), printable_text(right, 100),
                               printable_text(token, 200)),
                   "vocab.json and merges.txt must be of one tokenizer");
+    }
+  }
   return {left, right};
 }
 
@@ -59,12 +62,14 @@ Json merge_of(const std::string& line, const std::string& place, const Json& voc
 Json read_bpe_files(FolderFiles& files) {
   const std::string path = files.path_of("vocab.json");
   Json vocab = json_object(files.text("vocab.json"), path);
-  for (const auto& [token, number] : vocab.items())
-    if (!number.is_number_integer() || number < 0 || number > INT32_MAX)
+  for (const auto& [token, number] : vocab.items()) {
+    if (!number.is_number_integer() || number < 0 || number > INT32_MAX) {
       throw Error(
           ErrorKind::config,
           fmt::format("{}: the token \"{}\" has no number", path, printable_text(token, 100)),
           "copy the file again");
+    }
+  }
   Json merges = Json::array();
   each_line(files.text("merges.txt"), files.path_of("merges.txt"),
             [&](const std::string& line, const std::string& place) {
@@ -80,11 +85,12 @@ Json read_token_lines(FolderFiles& files, const std::string& name) {
   each_line(files.text(name), files.path_of(name),
             [&](const std::string& line, const std::string& place) {
               const std::string token = without_space_at_end(line);
-              if (const auto [at, is_new] = vocab.emplace(token, number); !is_new)
+              if (const auto [at, is_new] = vocab.emplace(token, number); !is_new) {
                 throw Error(ErrorKind::config,
                             fmt::format("{}: the token \"{}\" is also in line {}", place,
                                         printable_text(token, 100), at->get<int>() + 1),
                             "each line must be another token; remove one of them");
+              }
               ++number;
             });
   return vocab;

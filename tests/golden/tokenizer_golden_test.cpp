@@ -72,9 +72,10 @@ TEST_CASE("tokens and text of folders without tokenizer.json are those of transf
     CAPTURE(name);
     const std::string folder = kFolders + name;
     compare(Tokenizer::open(folder), kFolders + "texts.json", folder + "/tokens.json");
-    for (const char* const file : {"vocab.json", "merges.txt", "vocab.txt", "spiece.model"})
+    for (const char* const file : {"vocab.json", "merges.txt", "vocab.txt", "spiece.model"}) {
       if (fs::exists(folder + "/" + file))
         CHECK(Tokenizer::open(folder + "/" + file).hash() == Tokenizer::open(folder).hash());
+    }
   }
 }
 
