@@ -5,7 +5,7 @@ random combinations, trained on the spot, and hostile texts.
 
 Prints the seed, the parts and the first difference of each tokenizer that differs. Made for tokenizers 0.23. It leaves out what
 docs/tokenizers.md says is refused or differs: characters that the library's tables do not have, a template behind a template, a
-Metaspace that asks for the text's beginning behind a normalizer that changes lengths, and added tokens that are empty, or the same
+Metaspace that asks for the text's beginning behind a part that changes lengths, and added tokens that are empty, or the same
 as another one, once they are normalized: which of these is found changes from run to run.
 """
 
@@ -152,7 +152,7 @@ def made(draw):
     tokenizer = Tokenizer.from_str(json.dumps(data))
     corpus = [" ".join(draw.choices(WORDS, k=200)) for _ in range(15)]
     tokenizer.train_from_iterator(corpus, trainer)
-    if any(f'"{kind}"' in json.dumps(data["normalizer"]) for kind in ("Replace", "ByteLevel", "NFKC", "NFKD", "Prepend", "BertNormalizer")):
+    if any(f'"{kind}"' in json.dumps([data["normalizer"], data["pre_tokenizer"]]) for kind in ("Replace", "ByteLevel", "NFKC", "NFKD", "Prepend", "BertNormalizer")):
         tokenizer = Tokenizer.from_str(tokenizer.to_str().replace('"prepend_scheme":"first"', '"prepend_scheme":"always"'))
     seen = {""}
     for token in added_tokens(draw):
