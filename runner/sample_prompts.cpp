@@ -35,7 +35,7 @@ std::vector<std::int32_t> numbers_of(const Prompt& prompt, const PromptLimits& l
   if (!is_text) return given_tokens(prompt.place, prompt.text);
   if (limits.codec == nullptr)
     throw Error(ErrorKind::usage,
-                fmt::format("{} is text, but this model has no tokenizer.json, and its tokens are "
+                fmt::format("{} is text, but this model has no tokenizer, and its tokens are "
                             "not bytes",
                             prompt.place),
                 fmt::format("give numbers below {}: --tokens 1,2,3", limits.tokens));

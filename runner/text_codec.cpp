@@ -1,7 +1,5 @@
 #include "runner/text_codec.h"
 
-#include <filesystem>
-
 #include "engine/data/byte_tokens.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -10,10 +8,8 @@ namespace ds {
 std::unique_ptr<TextCodec> codec_of(const SampledModel& model) {
   if (model.is_bytes)
     return std::make_unique<TextCodec>(TextCodec{.encode = encode_bytes, .decode = decode_bytes});
-  std::error_code ignored;
-  const std::string file = model.path + "/tokenizer.json";
-  if (model.is_checkpoint || !std::filesystem::exists(file, ignored)) return nullptr;
-  const auto tokenizer = std::make_shared<Tokenizer>(Tokenizer::open(file));
+  if (model.is_checkpoint || !Tokenizer::exists(model.path)) return nullptr;
+  const auto tokenizer = std::make_shared<Tokenizer>(Tokenizer::open(model.path));
   return std::make_unique<TextCodec>(TextCodec{
       .encode = [tokenizer](const std::string& text) { return tokenizer->encode(text); },
       .decode =

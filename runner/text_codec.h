@@ -21,8 +21,7 @@ struct TextCodec {
   std::function<std::string(std::span<const std::int32_t>)> decode;
 };
 
-/// Returns null if there is neither. Errors: Error{config}: a tokenizer.json that is damaged or has
-/// a component that is not supported.
+/// Returns null if there is neither. Errors: as Tokenizer::open().
 std::unique_ptr<TextCodec> codec_of(const SampledModel& model);
 
 }  // namespace ds

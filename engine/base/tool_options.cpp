@@ -91,7 +91,7 @@ constexpr ToolOption kSample[] = {
     {.name = "--prompt",
      .kind = Kind::text,
      .argument = "TEXT",
-     .help = "Prompt as text, for folders with a tokenizer.json and models whose\n"
+     .help = "Prompt as text, for folders with a tokenizer and models whose\n"
              "tokens are bytes (several times: several prompts)",
      .section = "Prompts",
      .repeats = true},

@@ -1,9 +1,9 @@
 // Fills and checks the keys of [data].
 #include <array>
-#include <filesystem>
 
 #include "engine/config/bert_family.h"
 #include "engine/config/resolve_sections.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
@@ -11,8 +11,7 @@ namespace {
 bool reads_text(const DataConfig& data) { return data.format == "text" || data.format == "jsonl"; }
 
 bool has_tokenizer(const std::string& folder) {
-  std::error_code ignored;
-  return !folder.empty() && std::filesystem::exists(folder + "/tokenizer.json", ignored);
+  return !folder.empty() && Tokenizer::exists(folder);
 }
 
 void resolve_tokenizer(TrainConfig& config, const GivenKeys& given) {

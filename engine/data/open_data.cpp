@@ -102,7 +102,7 @@ class Parts {
   [[nodiscard]] std::optional<MaskRule> mask_rule(std::string_view key) const {
     if (config_.task != DataTask::masked) return std::nullopt;
     DS_ASSERT(encoder_ != nullptr);
-    const SpecialTokens& special = encoder_->specials();
+    const NamedTokens& special = encoder_->specials();
     if (!special.mask)
       throw Error(ErrorKind::config,
                   fmt::format("data.tokenizer: {} has no mask token", config_.tokenizer),

@@ -41,7 +41,6 @@ std::string identity_of(const ChatTemplate& chat) {
                      chat.assistant.prefix, chat.assistant.suffix);
 }
 
-
 }  // namespace
 
 ChatTemplate chat_template_of(const DataConfig& config) {
@@ -56,8 +55,7 @@ ChatTemplate chat_template_of(const DataConfig& config) {
                 fmt::format("name one of {}", fmt::join(chat_template_names(), ", ")));
   }
   const bool is_own = config.chat_template == "own";
-  const ChatTemplate* const named =
-      is_own ? nullptr : chat_template_named(config.chat_template);
+  const ChatTemplate* const named = is_own ? nullptr : chat_template_named(config.chat_template);
   if (!is_own && named == nullptr)
     throw Error(ErrorKind::config,
                 fmt::format("data.chat_template: there is no template \"{}\"",
@@ -72,7 +70,7 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
   std::string hash = "bytes";
   if (config.tokenizer != "bytes") {
     tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::open(config.tokenizer));
-    specials_ = special_tokens(config.tokenizer, *tokenizer_);
+    specials_ = named_tokens(config.tokenizer, *tokenizer_);
     hash = tokenizer_->hash();
   }
   if (task_ == DataTask::chat && config.format == "jsonl") chat_ = chat_template_of(config);
@@ -94,7 +92,8 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
 
 std::int64_t DocumentEncoder::vocab() const { return tokenizer_ ? tokenizer_->size() : 256; }
 
-std::vector<std::int32_t> DocumentEncoder::text_tokens(const std::string& text, bool special) const {
+std::vector<std::int32_t> DocumentEncoder::text_tokens(const std::string& text,
+                                                       bool special) const {
   if (tokenizer_) return tokenizer_->encode(text, special);
   std::vector<std::int32_t> tokens;
   for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));

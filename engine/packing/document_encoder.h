@@ -8,7 +8,7 @@
 #include "engine/config/train_config.h"
 #include "engine/packing/raw_reader.h"
 #include "engine/packing/token_writer.h"
-#include "engine/tokenizer/special_tokens.h"
+#include "engine/tokenizer/named_tokens.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
@@ -34,7 +34,7 @@ class DocumentEncoder {
   [[nodiscard]] std::int64_t vocab() const;
   /// Returns null if tokens are bytes.
   [[nodiscard]] const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
-  [[nodiscard]] const SpecialTokens& specials() const { return specials_; }
+  [[nodiscard]] const NamedTokens& specials() const { return specials_; }
 
  private:
   void encode_chat(const RawDocument& document, EncodedDocument& out) const;
@@ -43,7 +43,7 @@ class DocumentEncoder {
 
   DataTask task_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  SpecialTokens specials_;
+  NamedTokens specials_;
   std::optional<ChatTemplate> chat_;
   std::optional<std::int32_t> end_;
   std::string identity_;

@@ -89,10 +89,10 @@ void TokenFinder::cut(std::string_view text, std::vector<Segment>& segments) con
       continue;
     if (token.lstrip) first = std::max(without_space_at_end(text.substr(0, first)), done);
     if (token.rstrip) end += space_at_begin(text.substr(end));
+    if (first >= end) continue;  // the token before it took all of it
     if (first > done) segments.push_back({text.substr(done, first - done)});
     segments.push_back({text.substr(first, end - first), token.number});
-    done = end;
-    at = std::max(at, end);
+    done = end;  // the library finds tokens also in the white space that this one took
   }
   if (done < text.size()) segments.push_back({text.substr(done)});
 }

@@ -42,6 +42,11 @@ class TokenModel {
   TokenNumbers numbers_;
 };
 
+/// Returns a token's score as the tokenizers library reads it from tokenizer.json: serde_json
+/// divides the digits by a power of 10, and rounds twice. Sums of scores that are near to each
+/// other compare otherwise with the exact score.
+double score_as_read(double exact);
+
 /// Errors: Error{config}: a type or a key that is not supported, or a damaged vocabulary.
 std::unique_ptr<TokenModel> make_bpe(const Component& component);
 std::unique_ptr<TokenModel> make_unigram(const Component& component);

@@ -3,17 +3,16 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/converted.h"
 #include "engine/tokenizer/decoders.h"
 #include "engine/tokenizer/encode_with_borders.h"
+#include "engine/tokenizer/folder_files.h"
 #include "engine/tokenizer/normalizers.h"
 #include "engine/tokenizer/pre_tokenizers.h"
 #include "engine/tokenizer/token_model.h"
@@ -29,20 +28,10 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-std::string text_of(const std::string& path) {
-  constexpr std::uintmax_t kMost = 256 << 20;
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || size > kMost || !file.is_open())
-    throw Error(ErrorKind::config, fmt::format("{}: cannot be read as a tokenizer", path),
-                "name a Hugging Face folder with a tokenizer.json");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// What a post-processor puts around a text.
+/// A part of what a post-processor makes: tokens before and behind the text, or without it.
 struct Around {
   Numbers before{}, behind{};
+  bool has_text = true;
 };
 
 Numbers numbers_in(const Component& template_, const std::string& token) {
@@ -59,19 +48,18 @@ Numbers numbers_in(const Component& template_, const std::string& token) {
   return numbers;
 }
 
-Around template_of(const Component& component) {
-  Around around;
-  bool is_behind = false;
+std::vector<Around> template_of(const Component& component, const std::vector<Around>& given) {
+  if (given.size() != 1) component.refuse("a template behind a template is not supported");
+  std::vector<Around> parts;
   for (const Component& part : component.children("single")) {
     if (part.has("Sequence")) {
-      is_behind = true;
-      continue;
+      parts.push_back(given[0]);
+    } else {
+      const std::string id = part.child("SpecialToken").text("id");
+      parts.push_back({.before = numbers_in(component, id), .has_text = false});
     }
-    const Numbers numbers = numbers_in(component, part.child("SpecialToken").text("id"));
-    Numbers& side = is_behind ? around.behind : around.before;
-    side.insert(side.end(), numbers.begin(), numbers.end());
   }
-  return around;
+  return parts;
 }
 
 std::int32_t number_in(const Component& component, const char* key) {
@@ -81,18 +69,37 @@ std::int32_t number_in(const Component& component, const char* key) {
   return pair[1].get<std::int32_t>();
 }
 
-Around around_of(const Component& component) {
+/// Applies a post-processor to the parts that the one before it has made.
+void process(const Component& component, std::vector<Around>& parts) {
   const std::string type = component.type();
-  if (type == "ByteLevel") return {};  // it changes offsets alone
-  if (type == "TemplateProcessing") return template_of(component);
-  if (type == "BertProcessing" || type == "RobertaProcessing")
-    return {{number_in(component, "cls")}, {number_in(component, "sep")}};
-  if (type != "Sequence") component.refuse_type();
+  if (type == "ByteLevel") return;  // it changes offsets alone
+  if (type == "TemplateProcessing") {
+    parts = template_of(component, parts);
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    const std::int32_t cls = number_in(component, "cls"), sep = number_in(component, "sep");
+    for (std::size_t i = 0; i < parts.size(); ++i) {  // as if each were a text
+      if (i == 0 || type == "RobertaProcessing")
+        parts[i].before.insert(parts[i].before.begin(), i == 0 ? cls : sep);
+      parts[i].behind.push_back(sep);
+    }
+  } else if (type == "Sequence") {
+    for (const Component& part : component.children("processors")) process(part, parts);
+  } else {
+    component.refuse_type();
+  }
+}
+
+Around around_of(const Component& component) {
+  std::vector<Around> parts(1);
+  process(component, parts);
   Around all;
-  for (const Component& part : component.children("processors")) {
-    const Around one = around_of(part);
-    all.before.insert(all.before.begin(), one.before.begin(), one.before.end());
-    all.behind.insert(all.behind.end(), one.behind.begin(), one.behind.end());
+  bool is_behind = false;
+  for (const Around& part : parts) {
+    Numbers& first = is_behind ? all.behind : all.before;
+    first.insert(first.end(), part.before.begin(), part.before.end());
+    is_behind = is_behind || part.has_text;
+    Numbers& last = is_behind ? all.behind : all.before;
+    last.insert(last.end(), part.behind.begin(), part.behind.end());
   }
   return all;
 }
@@ -100,6 +107,8 @@ Around around_of(const Component& component) {
 }  // namespace
 
 struct Tokenizer::Parts {
+  Parts(const Component& file, std::string hash_);
+
   std::string hash{};
   Normalizer normalizer{};  // these may be null
   PreTokenizer pre_tokenizer{};
@@ -113,6 +122,8 @@ struct Tokenizer::Parts {
   std::int64_t size = 0;
 
   void add(const std::vector<AddedToken>& tokens);
+  /// Returns whether what begins the normalized text comes from the text's first character.
+  [[nodiscard]] bool keeps_first(std::string_view text, const std::string& changed) const;
   void encode_segment(std::string_view text, bool is_first, Numbers& tokens,
                       std::vector<EncodedWord>* words = nullptr) const;
 };
@@ -138,16 +149,22 @@ void Tokenizer::Parts::add(const std::vector<AddedToken>& tokens) {
   std::ranges::sort(specials);
 }
 
+bool Tokenizer::Parts::keeps_first(std::string_view text, const std::string& changed) const {
+  const std::size_t length = unicode::length_of(text[0]);
+  std::string first(text.substr(0, length)), rest(text.substr(length));
+  normalizer(first);
+  if (!first.empty()) return true;
+  normalizer(rest);  // a space that would go alone may stay before other characters
+  return rest != changed;
+}
+
 /// Appends the tokens, and to `encoded` the words that they are of.
 void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numbers& tokens,
                                       std::vector<EncodedWord>* encoded) const {
   std::string changed(text);
   if (normalizer) {
-    // A text whose first character goes does not begin with what remains.
-    std::string first(text.substr(0, unicode::length_of(text[0])));
-    normalizer(first);
-    is_first = is_first && !first.empty();
     normalizer(changed);
+    is_first = is_first && keeps_first(text, changed);
   }
   std::vector<Segment> segments;
   normalized.cut(changed, segments);
@@ -168,26 +185,25 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
 }
 
 Tokenizer Tokenizer::open(const std::string& path) {
-  std::error_code ignored;
-  const std::string file =
-      std::filesystem::is_directory(path, ignored) ? path + "/tokenizer.json" : path;
-  return {text_of(file), file};
+  const TokenizerText text = read_tokenizer(path);
+  return Tokenizer(std::make_unique<Parts>(Component(text.json, text.place), text.hash));
 }
 
+bool Tokenizer::exists(const std::string& folder) { return has_tokenizer(folder); }
+
 Tokenizer::Tokenizer(std::string_view json, const std::string& place)
-    : parts_(std::make_unique<Parts>()) {
-  const auto parsed = Component::Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded())
-    throw Error(ErrorKind::config, place + ": is not JSON", "copy the file again");
-  const Component file(parsed, place);
-  parts_->hash = hash_of(json);
-  if (file.has("normalizer")) parts_->normalizer = make_normalizer(file.child("normalizer"));
-  if (file.has("pre_tokenizer"))
-    parts_->pre_tokenizer = make_pre_tokenizer(file.child("pre_tokenizer"));
-  if (file.has("decoder")) parts_->decoder = make_decoder(file.child("decoder"));
-  if (file.has("post_processor")) parts_->around = around_of(file.child("post_processor"));
-  parts_->model = make_model(file.child("model"));
-  parts_->add(added_tokens_of(file));
+    : parts_(std::make_unique<Parts>(Component(json_object(std::string(json), place), place),
+                                     hash_of(json))) {}
+
+Tokenizer::Tokenizer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Tokenizer::Parts::Parts(const Component& file, std::string hash_) : hash(std::move(hash_)) {
+  if (file.has("normalizer")) normalizer = make_normalizer(file.child("normalizer"));
+  if (file.has("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(file.child("pre_tokenizer"));
+  if (file.has("decoder")) decoder = make_decoder(file.child("decoder"));
+  if (file.has("post_processor")) around = around_of(file.child("post_processor"));
+  model = make_model(file.child("model"));
+  add(added_tokens_of(file));
 }
 
 Tokenizer::~Tokenizer() = default;

@@ -16,9 +16,13 @@ namespace ds {
 /// Gives the tokens of Hugging Face's tokenizers library. Threads may share it.
 class Tokenizer {
  public:
-  /// Opens a folder's tokenizer.json, or that file. Errors: Error{config}: it cannot be read, is
-  /// damaged, or has a component that is not supported, which is named.
+  /// Opens a folder, or one of its files: tokenizer.json; or vocab.json and merges.txt, vocab.txt,
+  /// spiece.model, or tokenizer.model, as transformers 5 does (docs/tokenizers.md). Errors:
+  /// Error{config}: a file cannot be read, is damaged, or has a component that is not supported,
+  /// which is named.
   static Tokenizer open(const std::string& path);
+  /// Returns whether a folder has a file that open() reads.
+  static bool exists(const std::string& folder);
   /// Reads the text of a tokenizer.json; `place` names it in errors.
   Tokenizer(std::string_view json, const std::string& place);
   ~Tokenizer();
@@ -44,11 +48,13 @@ class Tokenizer {
   /// Returns the largest number of a token plus 1.
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] std::optional<std::int32_t> number_of(std::string_view token) const;
-  /// Returns the XXH3-128 of the file, as 32 digits.
+  /// Returns the XXH3-128 of all files that the tokenizer was made of, as 32 digits.
   [[nodiscard]] const std::string& hash() const;
 
  private:
   struct Parts;
+  explicit Tokenizer(std::unique_ptr<Parts> parts);
+
   std::unique_ptr<Parts> parts_;
 };
 

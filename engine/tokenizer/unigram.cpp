@@ -1,5 +1,8 @@
 // Unigram: the likeliest split of a word. Source: Kudo, arXiv:1804.10959, as in SentencePiece.
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "engine/base/error.h"
@@ -59,6 +62,7 @@ class Unigram final : public TokenModel {
   explicit Unigram(const Component& component)
       : unknown_(component.has("unk_id") ? component.number("unk_id", 0) : -1),
         has_bytes_(component.flag("byte_fallback", false)) {
+    const bool is_exact = component.flag("exact_scores", false);  // of a SentencePiece model
     const Component::Json& vocab = component.member("vocab");
     if (!vocab.is_array()) component.refuse("\"vocab\" is not a list");
     double least = std::numeric_limits<double>::max();
@@ -67,7 +71,8 @@ class Unigram final : public TokenModel {
         component.refuse(fmt::format("token {} is not a text and a number", scores_.size()));
       const auto token = entry[0].get<std::string>();
       const auto number = static_cast<std::int32_t>(scores_.size());
-      scores_.push_back(entry[1].get<double>());
+      const auto score = entry[1].get<double>();
+      scores_.push_back(is_exact ? score : score_as_read(score));
       least = std::min(least, scores_.back());
       numbers_.insert_or_assign(token, number);
       if (!token.empty()) trie_.insert(token, number);
@@ -120,10 +125,16 @@ class Unigram final : public TokenModel {
         offer(at + size, best[at].score + scores_[static_cast<std::size_t>(number)], number);
         has_character |= size == length;
       });
+      if (!has_character && unknown_ < 0) refuse(word.substr(at, length));
       if (!has_character) offer(at + length, best[at].score + unknown_score_, unknown_);
       at += length;
     }
     return best;
+  }
+
+  [[noreturn]] static void refuse(std::string_view piece) {
+    throw Error(ErrorKind::config, fmt::format("no tokens for \"{}\"", printable_text(piece, 100)),
+                "the tokenizer has no unknown token");
   }
 
   void add(std::string_view piece, std::vector<std::int32_t>& tokens) const {
@@ -131,10 +142,7 @@ class Unigram final : public TokenModel {
     if (number >= 0) {
       tokens.push_back(number);
     } else if (!has_bytes_ || !add_bytes(piece, tokens)) {
-      if (unknown_ < 0)
-        throw Error(ErrorKind::config,
-                    fmt::format("no tokens for \"{}\"", printable_text(piece, 100)),
-                    "the tokenizer has no unknown token");
+      if (unknown_ < 0) refuse(piece);
       tokens.push_back(static_cast<std::int32_t>(unknown_));
     }
   }
@@ -147,6 +155,28 @@ class Unigram final : public TokenModel {
 };
 
 }  // namespace
+
+double score_as_read(double exact) {
+  constexpr int kMostExponent = 308;
+  std::array<char, 32> text{};  // the shortest digits that mean this number: 1.25e+01
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), std::abs(exact),
+                                 std::chars_format::scientific);
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  const char* at = text.data();
+  for (; at < end.ptr && *at != 'e'; ++at) {
+    if (*at == '.') continue;
+    digits = 10 * digits + static_cast<std::uint64_t>(*at - '0');
+    if (at > text.data() + 1) --exponent;
+  }
+  int scale = 0;
+  if (at < end.ptr) std::from_chars(at[1] == '+' ? at + 2 : at + 1, end.ptr, scale);
+  exponent += scale;
+  if (!std::isfinite(exact) || std::abs(exponent) > kMostExponent) return exact;
+  const double power = std::pow(10.0, std::abs(exponent));
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(exponent < 0 ? whole / power : whole * power, exact);
+}
 
 std::unique_ptr<TokenModel> make_unigram(const Component& component) {
   return std::make_unique<Unigram>(component);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `dslaunch sample` with text: a folder's tokenizer.json makes tokens of prompts and text of tokens, for models that continue, that
-# have an encoder, and that fill masks; tokenizers that cannot be read are refused.
+# `dslaunch sample` with text: a folder's tokenizer.json, or vocab.json and merges.txt, make tokens of prompts and text of tokens, for
+# models that continue, that have an encoder, and that fill masks; tokenizers that cannot be read are refused.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
 . "$(dirname "$0")/../support/sample_command.sh" || exit 1
 command -v python3 >/dev/null || { echo "skipped: needs python3"; exit 77; }
@@ -46,12 +46,20 @@ wanted=$(text_of $(head -1 "$work/bert/filled.txt"))
 sample "$work/bert" --prompt '([MASK]*' --candidates 1 | grep -q "^  2: 'B' 0.3555$" || fail "bert: $(sample "$work/bert" --prompt '([MASK]*' --candidates 1)"
 
 refused 64 "prompt 1: the tokenizer makes no tokens of it" "$work/gpt2" --prompt '~~'
-refused 64 "this model has no tokenizer.json" "$fixtures/sample/gpt2" --prompt Hello
+refused 64 "this model has no tokenizer" "$fixtures/sample/gpt2" --prompt Hello
 echo '{"model": {"type": "WordLevel"}}' >"$work/gpt2/tokenizer.json"
 refused 65 'tokenizer.json.model: the type "WordLevel" is not supported' "$work/gpt2" --prompt a
 echo '{"model": ' >"$work/gpt2/tokenizer.json"
 refused 65 "is not JSON" "$work/gpt2" --prompt a
 [ "$(sample "$work/gpt2" --tokens 3,1,4,1,5)" = "$(sed -n 2p "$work/gpt2/greedy.txt")" ] || fail "numbers need a tokenizer"
+
+rm "$work/gpt2/tokenizer.json"
+python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["model"]["vocab"]))' <"$work/tokenizer.json" >"$work/gpt2/vocab.json"
+echo '#version: 0.2' >"$work/gpt2/merges.txt"
+wanted="\$\"%\"&$(text_of $(sed -n 2p "$work/gpt2/greedy.txt"))"
+[ "$(sample "$work/gpt2" --prompt '$"%"&')" = "$wanted" ] || fail "vocab.json: $(sample "$work/gpt2" --prompt '$"%"&'), not $wanted"
+rm "$work/gpt2/merges.txt"
+refused 65 "gpt2/merges.txt: cannot be read" "$work/gpt2" --prompt a
 
 [ $failures = 0 ] && echo "prompts and continuations are text where a folder has a tokenizer"
 exit $((failures > 0))

@@ -61,6 +61,13 @@ def is_old(code):
     return unicodedata.ucd_3_2_0.category(chr(code)) != "Cn" or unicodedata.category(chr(code)) == "Cn" and code > 0x2FFFD
 
 
+def is_settled(text):
+    """Whether all characters are in WORDS, or have had one class since Unicode 3.2."""
+    import unicodedata
+    known = set("".join(WORDS))
+    return all(c in known or is_old(ord(c)) and (ord(c) > 0x2FFFD or unicodedata.ucd_3_2_0.category(c) == unicodedata.category(c)) for c in text)
+
+
 def byte_level(pre):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre

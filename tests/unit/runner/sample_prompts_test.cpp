@@ -41,7 +41,7 @@ TEST_CASE("prompts that the model cannot continue are refused, by number") {
   CHECK(refusal(numbers, {.tokens = 10, .positions = 9, .length = 8}) ==
         "prompt 2: 2 tokens and --length 8 are more than the model's 9 positions");
   CHECK(refusal(prompts({"--prompt=hi"}), {.tokens = 300, .positions = 9, .length = 1})
-            .find("prompt 1 is text, but this model has no tokenizer.json") == 0);
+            .find("prompt 1 is text, but this model has no tokenizer") == 0);
   CHECK(refusal(numbers, {.tokens = 10, .positions = 9, .length = 7}).empty());
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/base/error.h"
 #include "engine/tokenizer/pattern.h"
+#include "engine/tokenizer/token_model.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace ds {
@@ -146,6 +147,65 @@ TEST_CASE("added tokens decode to their normalized text, and are special by the 
   CHECK(tokenizer.decode(Tokens{2, 3, 4}) == "_<pad> _launch");
   CHECK(tokenizer.number_of("LAUNCH") == 4);
   CHECK(!tokenizer.number_of("_launch"));
+}
+
+// Texts and numbers of the next five cases are those that tokenizers 0.23.3 printed.
+TEST_CASE("a token that takes the white space behind it leaves the tokens in there") {
+  Json json = bpe();
+  json["added_tokens"] = {{{"id", 4}, {"content", "  "}, {"rstrip", true}, {"normalized", false}},
+                          {{"id", 5}, {"content", "<e>"}, {"lstrip", true}}};
+  CHECK(opened(json).encode("a       b") == Tokens{0, 4, 4, 4, 1});
+  CHECK(opened(json).encode("a    <e>b") == Tokens{0, 4, 4, 5, 1});
+  json["added_tokens"][0]["lstrip"] = true;
+  CHECK(opened(json).encode("a       b") == Tokens{0, 4, 1});
+}
+
+TEST_CASE("a space at the beginning is the first character unless it is stripped") {
+  Json json = bpe();
+  json["model"]["vocab"]["_"] = 5;
+  json["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}, {"split", false}};
+  json["normalizer"] = {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}};
+  CHECK(opened(json).encode("\na \n") == Tokens{5, 0});
+  json["normalizer"]["strip_left"] = true;
+  CHECK(opened(json).encode("\na \n") == Tokens{0});
+}
+
+TEST_CASE("without an unknown token, Unigram refuses a character although it has the bytes") {
+  const Json vocab = Json::array({{"a", -1.0}, {"<0x62>", -2.0}});
+  const Tokenizer tokenizer = opened(
+      {{"model",
+        {{"type", "Unigram"}, {"vocab", vocab}, {"unk_id", nullptr}, {"byte_fallback", true}}}});
+  CHECK(tokenizer.encode("a") == Tokens{0});
+  CHECK_THROWS_AS(static_cast<void>(tokenizer.encode("ab")), Error);
+}
+
+TEST_CASE("a post-processor behind a template takes its tokens for texts") {
+  Json json = bpe();
+  const Json a = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const Json e = {{"SpecialToken", {{"id", "<e>"}, {"type_id", 0}}}};
+  const Json made = {{"type", "TemplateProcessing"},
+                     {"single", {e, a, e}},
+                     {"special_tokens", {{"<e>", {{"ids", {4}}}}}}};
+  const auto with = [&](const char* type) {
+    const Json last = {{"type", type}, {"sep", {"b", 1}}, {"cls", {"ab", 2}}};
+    json["post_processor"] = {{"type", "Sequence"}, {"processors", {made, last}}};
+    return opened(json).encode("a");
+  };
+  CHECK(with("RobertaProcessing") == Tokens{2, 4, 1, 1, 0, 1, 1, 4, 1});
+  CHECK(with("BertProcessing") == Tokens{2, 4, 1, 0, 1, 4, 1});
+  json["post_processor"] = {{"type", "Sequence"}, {"processors", {made, made}}};
+  CHECK(error_of(json).find("a template behind a template is not supported") != std::string::npos);
+}
+
+TEST_CASE("scores are those that the library reads from its file") {
+  CHECK(score_as_read(-9.773894309997559) == -9.77389430999756);
+  CHECK(score_as_read(-11.830850601196289) == -11.830850601196287);
+  CHECK(score_as_read(-3.3333333333333337e-10) == -3.333333333333333e-10);
+  CHECK(score_as_read(-123456.789) == -123456.789);
+  CHECK(score_as_read(-12.0) == -12.0);
+  CHECK(score_as_read(0.0) == 0.0);
+  CHECK(score_as_read(5e-324) == 5e-324);
 }
 
 TEST_CASE("components that are not supported are refused by name and place") {
