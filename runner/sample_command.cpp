@@ -127,6 +127,8 @@ void run_generate(const ToolWords& words, const SampledModel& model, const TextC
                                         .codec = codec});
   request.valid_vocab = model.tokens;
   request.ends = ends_of(words, model);
+  if (codec != nullptr && codec->end && !words.has("--end") && !words.has("--ignore-end"))
+    request.ends.push_back(*codec->end);
   DecodePrograms programs =
       build_decode([&](const ModelShape& of) { return build_sampled(model, of); },
                    decode_shape(request, model, words));
@@ -135,7 +137,8 @@ void run_generate(const ToolWords& words, const SampledModel& model, const TextC
   GenerateTimes times;
   const std::vector<Continuation> made = generate(decoder, request, &times);
   fmt::print("{}", words.has("--json") ? json_of(request, made, codec)
-                   : codec != nullptr  ? texts_of(request, made, *codec, !model.has_encoder())
+                   : codec != nullptr  ? texts_of(request, made, *codec,
+                                             !model.has_encoder() && !codec->is_chat)
                                        : lines_of(made));
   tell_times(times);
 }
@@ -155,7 +158,7 @@ int run_sample(const std::vector<std::string>& words) {
                                               request.choice.top_k, model.tokens));
   // Prompts of numbers are answered with numbers, unless tokens are bytes.
   const bool has_text = model.is_bytes || may_have_text(prompts);
-  const std::unique_ptr<TextCodec> codec = has_text ? codec_of(model) : nullptr;
+  const std::unique_ptr<TextCodec> codec = has_text ? codec_of(model, read.value("--chat")) : nullptr;
   Backend backend = backend_of(read);
   if (model.fills_masks()) {
     run_fill(read, model, codec.get(), prompts, request.choice, backend);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct TextCodec {
   std::function<std::vector<std::int32_t>(const std::string&)> encode;
   /// Returns the text of tokens, without special ones.
   std::function<std::string(std::span<const std::int32_t>)> decode;
+  bool is_chat = false;               // prompts are written as messages
+  std::optional<std::int32_t> end{};  // the token that ends a text or an answer
 };
 
 /// Returns null if there is neither. Errors: as Tokenizer::open().

@@ -95,6 +95,10 @@ constexpr ToolOption kSample[] = {
              "tokens are bytes (several times: several prompts)",
      .section = "Prompts",
      .repeats = true},
+    {"--chat", Kind::text, "NAME",
+     "Write each prompt of text as a question, by this chat template (auto:\n"
+     "the folder's; docs/chat.md), and print the answer alone",
+     "Prompts"},
     {"--prompts", Kind::text, "FILE",
      "File with a prompt on each line: text where --prompt may be used, else\n"
      "token numbers",

@@ -45,21 +45,25 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-}  // namespace
-
-Companions companions_of(const std::string& folder) {
-  Companions all;
-  std::error_code ignored;
-  if (folder.empty() || !fs::exists(folder + "/config.json", ignored)) return all;
+void read_config(const std::string& folder, Companions& all) {
   const auto config =
       nlohmann::json::parse(text_of(folder + "/config.json"), nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return all;
+  if (!config.is_object()) return;
   for (const char* const key : kTokens)
     if (const auto found = config.find(key); found != config.end())
       all.tokens.emplace_back(key, found->dump());
   if (const auto vocab = config.find("vocab_size");
       vocab != config.end() && vocab->is_number_integer())
     all.vocab = vocab->get<std::int64_t>();
+}
+
+}  // namespace
+
+Companions companions_of(const std::string& folder) {
+  Companions all;
+  std::error_code ignored;
+  if (folder.empty()) return all;
+  if (fs::exists(folder + "/config.json", ignored)) read_config(folder, all);
   for (const char* const name : kFiles)
     if (const std::string path = folder + "/" + name; fs::exists(path, ignored))
       all.files.emplace_back(name, text_of(path));

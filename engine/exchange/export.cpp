@@ -183,13 +183,22 @@ std::int64_t vocab_of(const ExportRequest& request, const ModelFacts& facts,
   return facts.tokens() > 0 ? std::min(facts.tokens(), facts.model.vocab) : facts.model.vocab;
 }
 
+/// Returns the folder whose tokenizer the model has: that it began with, or else that of the data.
+std::string folder_of(const ModelFacts& facts) {
+  if (!facts.model.from.empty()) return facts.model.from;
+  if (facts.tokenizer == "bytes" || facts.tokenizer == "none") return {};
+  std::error_code ignored;
+  const std::filesystem::path given(facts.tokenizer);
+  return std::filesystem::is_regular_file(given, ignored) ? given.parent_path() : given;
+}
+
 }  // namespace
 
 ExportResult export_hugging_face(const std::shared_ptr<const Checkpoint>& checkpoint,
                                  const ExportRequest& request,
                                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
   const ModelFacts facts = model_facts(checkpoint->manifest());
-  const std::string like = request.like.empty() ? facts.model.from : request.like;
+  const std::string like = request.like.empty() ? folder_of(facts) : request.like;
   const Companions companions = companions_of(like);
   const std::int64_t vocab = vocab_of(request, facts, companions);
   const std::vector<HfTensor> tensors = hf_tensors(facts.model, vocab, facts.seq_len);

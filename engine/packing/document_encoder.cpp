@@ -16,6 +16,13 @@ namespace {
 /// Raise it when other tokens are made of the same document.
 constexpr int kVersion = 1;
 
+/// Returns the folder of a tokenizer, which is a folder or a file in it.
+std::string folder_of(const std::string& tokenizer) {
+  std::error_code ignored;
+  const std::filesystem::path path(tokenizer);
+  return std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+}
+
 /// Returns the template that data.chat_system, chat_user and chat_assistant describe.
 ChatTemplate own_template(const DataConfig& config) {
   constexpr std::string_view kContent = "{content}";
@@ -31,6 +38,7 @@ ChatTemplate own_template(const DataConfig& config) {
   chat.system = affixes("chat_system", config.chat_system);
   chat.user = affixes("chat_user", config.chat_user);
   chat.assistant = affixes("chat_assistant", config.chat_assistant);
+  use_tokens_of_folder(chat, folder_of(config.tokenizer));
   return chat;
 }
 
@@ -43,25 +51,21 @@ std::string identity_of(const ChatTemplate& chat) {
 
 }  // namespace
 
-ChatTemplate chat_template_of(const DataConfig& config) {
-  std::error_code ignored;
-  const std::filesystem::path given(config.tokenizer);
-  const std::string folder =
-      std::filesystem::is_directory(given, ignored) ? given : given.parent_path();
-  if (config.chat_template == "auto") {
+ChatTemplate chat_template_of(const std::string& name, const std::string& tokenizer) {
+  const std::string folder = folder_of(tokenizer);
+  const std::string names = fmt::format("{}", fmt::join(chat_template_names(), ", "));
+  if (name == "auto") {
     std::optional<ChatTemplate> found = recognize_chat_template(folder);
     if (found) return *std::move(found);
-    throw Error(ErrorKind::config, fmt::format("data.chat_template: {} has no template", folder),
-                fmt::format("name one of {}", fmt::join(chat_template_names(), ", ")));
+    throw Error(ErrorKind::config, fmt::format("{}: it has no chat template", folder),
+                "name one of " + names);
   }
-  const bool is_own = config.chat_template == "own";
-  const ChatTemplate* const named = is_own ? nullptr : chat_template_named(config.chat_template);
-  if (!is_own && named == nullptr)
+  const ChatTemplate* const named = chat_template_named(name);
+  if (named == nullptr)
     throw Error(ErrorKind::config,
-                fmt::format("data.chat_template: there is no template \"{}\"",
-                            printable_text(config.chat_template, 100)),
-                fmt::format("the names are own, {}", fmt::join(chat_template_names(), ", ")));
-  ChatTemplate chat = is_own ? own_template(config) : *named;
+                fmt::format("there is no chat template \"{}\"", printable_text(name, 100)),
+                "the names are " + names);
+  ChatTemplate chat = *named;
   use_tokens_of_folder(chat, folder);
   return chat;
 }
@@ -73,7 +77,11 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
     specials_ = named_tokens(config.tokenizer, *tokenizer_);
     hash = tokenizer_->hash();
   }
-  if (task_ == DataTask::chat && config.format == "jsonl") chat_ = chat_template_of(config);
+  if (task_ == DataTask::chat && config.format == "jsonl") {
+    chat_ = config.chat_template == "own"
+                ? own_template(config)
+                : chat_template_of(config.chat_template, config.tokenizer);
+  }
   if (config.end == "auto") {
     end_ = specials_.end;
   } else if (config.end != "none") {

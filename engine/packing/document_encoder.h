@@ -13,9 +13,9 @@
 
 namespace ds {
 
-/// Returns the template of data.chat_template. Errors: Error{config}: an unknown name; as
-/// recognize_chat_template().
-ChatTemplate chat_template_of(const DataConfig& config);
+/// Returns the template with this name, with the tokens of the tokenizer's folder; "auto": the
+/// folder's own. Errors: Error{config}: an unknown name, or none; as recognize_chat_template().
+ChatTemplate chat_template_of(const std::string& name, const std::string& tokenizer);
 
 /// Threads may share it.
 class DocumentEncoder {

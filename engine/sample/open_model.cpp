@@ -16,6 +16,7 @@
 #include "engine/models/build_model.h"
 #include "engine/sample/folder_tokens.h"
 #include "engine/states/checkpoint_source.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
@@ -54,8 +55,7 @@ std::int64_t positions_of(const std::string& folder, const ModelConfig& model) {
   const bool is_encoder = bert_family(arch) != nullptr;
   const std::int64_t usual = learned ? 1024 : is_encoder ? 512 : arch == "llama" ? 2048 : 32768;
   if (!json.is_object() || !json.contains(key)) return usual;
-  if (!json[key].is_number_integer() || json[key] <= model.first_position ||
-      json[key] > (1 << 30))
+  if (!json[key].is_number_integer() || json[key] <= model.first_position || json[key] > (1 << 30))
     throw Error(ErrorKind::config,
                 fmt::format("{}/config.json: {} is {}, not a number of positions", folder, key,
                             json[key].dump()));
@@ -70,6 +70,7 @@ SampledModel open_folder(const std::string& folder, std::int64_t length) {
   opened.table_positions = std::min(length, opened.positions);  // a table may have more rows
   opened.tokens = opened.model.vocab;
   opened.is_bytes = opened.tokens == kByteTokens;
+  if (!opened.is_bytes && Tokenizer::exists(folder)) opened.tokenizer = folder;
   const FolderTokens named = folder_tokens(folder, arch);
   for (const std::int32_t end : named.ends)
     if (end < opened.tokens) opened.ends.push_back(end);
@@ -78,6 +79,15 @@ SampledModel open_folder(const std::string& folder, std::int64_t length) {
   opened.weights = std::make_unique<FolderWeights>(
       folder, HfWish{.model = opened.model, .positions = opened.table_positions});
   return opened;
+}
+
+/// Returns the path of data.tokenizer if that is one, and the files are here.
+std::string tokenizer_here(const std::string& given) {
+  std::error_code ignored;
+  const bool is_path = given != "bytes" && given != "none" && !given.empty();
+  const bool is_here =
+      is_path && (Tokenizer::exists(given) || std::filesystem::is_regular_file(given, ignored));
+  return is_here ? given : std::string();
 }
 
 SampledModel open_checkpoint(const std::string& path) {
@@ -91,6 +101,7 @@ SampledModel open_checkpoint(const std::string& path) {
           .table_positions = facts.seq_len,
           .tokens = facts.tokens() > 0 ? facts.tokens() : facts.model.vocab,
           .is_bytes = facts.tokenizer == "bytes",
+          .tokenizer = tokenizer_here(facts.tokenizer),
           .ends = {},
           .weights = std::make_unique<CheckpointSource>(std::move(checkpoint), LoadWhat::weights),
           .is_checkpoint = true};

@@ -24,6 +24,7 @@ struct SampledModel {
   std::int64_t table_positions = 0;    // rows of a table of learned positions
   std::int64_t tokens = 0;             // numbers that are tokens are below it
   bool is_bytes = false;               // a token is a byte
+  std::string tokenizer{};             // folder or file of it; empty: there is none here
   std::vector<std::int32_t> ends{};    // tokens that end a text, from the folder's files
   std::int32_t start = 0;              // the token that starts a text of a model with an encoder
   std::optional<std::int32_t> mask{};  // the token to fill in; unknown of a checkpoint

@@ -150,6 +150,16 @@ mkdir strange
 cp gpt2/tokenizer.json strange/
 echo '{"chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}' >strange/tokenizer_config.json
 
+# The whole way: a text in, a folder out, whose tokenizer came along; questions by a template.
+run_job 2 whole train.steps=10 checkpoint.dir="$work/saved"
+"$dslaunch" export "$work/saved" "$work/folder" >"$work/out" 2>&1 && grep -q "tokenizer.json" "$work/out" || fail "export: $(cat "$work/out")"
+cmp "$work/folder/tokenizer.json" gpt2/tokenizer.json || fail "export changed the tokenizer"
+for from in "$work/saved" "$work/folder"; do
+  "$dslaunch" sample "$from" --prompt "The job" --length 8 >"$work/out.$(basename "$from")" 2>"$work/err" || fail "sample $from: $(cat "$work/err")"
+done
+grep -q "^The job" "$work/out.saved" && cmp "$work/out.saved" "$work/out.folder" || fail "samples differ: $(cat "$work/out.saved" "$work/out.folder")"
+"$dslaunch" sample "$work/folder" --prompt "Hi" --chat alpaca --length 8 >"$work/out" 2>"$work/err" && ! grep -q "Instruction" "$work/out" || fail "sample --chat: $(cat "$work/out" "$work/err")"
+
 # refused WHAT KEYS...: the job ends before step 0 with the message
 refused() {
   local what=$1 code=0
