@@ -170,10 +170,10 @@ void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& giv
 
 void check_planted(const DebugConfig& debug, const GivenKeys& given) {
   if (!parse_planted_fault(debug.non_finite)) {
-    throw given.error({"debug.non_finite"},
-                      fmt::format("debug.non_finite = \"{}\" is neither STEPS nor STEPS:OP",
-                                  debug.non_finite),
-                      "write for example \"3,7\" or \"5:block1.mlp.fc\"");
+    throw given.error(
+        {"debug.non_finite"},
+        fmt::format("debug.non_finite = \"{}\" is neither STEPS nor STEPS:OP", debug.non_finite),
+        "write for example \"3,7\" or \"5:block1.mlp.fc\"");
   }
   if (!parse_planted_delay(debug.slow_data)) {
     throw given.error(

@@ -15,8 +15,8 @@ void DsConverter::convert_monitors() {
   monitor("csv_monitor", "log.csv");
 }
 
-// DeepSpeed writes to OUTPUT_PATH/JOB_NAME. Where the JSON gives neither, the folder does not matter
-// to its author, and the run's folder is the better place.
+// DeepSpeed writes to OUTPUT_PATH/JOB_NAME. Where the JSON gives neither, the folder does not
+// matter to its author, and the run's folder is the better place.
 void DsConverter::monitor(std::string_view section, std::string_view key) {
   const std::string enabled = fmt::format("{}.enabled", section);
   const std::string paths[] = {fmt::format("{}.output_path", section),

@@ -1,4 +1,5 @@
-// Ops of the model follow their Phase; the ops that passes add are known by kind.
+// Ops of other streams count for what their stream does. Ops of the model follow their Phase; the
+// ops that passes add are known by kind.
 #include "engine/execute/op_phase.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ bool leaves_device(const Program& program, const Op& op) {
 }  // namespace
 
 StepPhase phase_of(const Program& program, const Op& op) {
+  if (op.stream != StreamId::compute) return phase_of(op.stream);
   if (is<ops::Exchange>(op)) return StepPhase::reduce;
   if (is<ops::AllGather>(op)) return StepPhase::gather;
   if (is<ops::Control>(op)) return StepPhase::control;

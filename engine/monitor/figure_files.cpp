@@ -12,8 +12,8 @@ namespace ds {
 namespace {
 
 constexpr std::array<std::string_view, kStepPhases> kPhaseTags{
-    "phases/forward", "phases/backward", "phases/reduce", "phases/gather",
-    "phases/update",  "phases/offload",  "phases/control", "phases/data",
+    "phases/forward", "phases/backward",   "phases/reduce",  "phases/gather",
+    "phases/update",  "phases/offload",    "phases/control", "phases/data",
     "phases/save",    "phases/validation", "phases/other"};
 
 std::string place_of(const LogPlace& place, const std::string& otherwise) {
@@ -57,12 +57,13 @@ void FigureFiles::begin(std::int64_t step, std::int64_t samples) {
 void FigureFiles::step(const StepMetrics& m, std::int64_t samples) {
   if (has_csv_ && !csv_.write(m)) warn(csv_.problem(), csv_told_);
   if (!has_events_) return;
-  std::array<Scalar, 7 + kStepPhases> scalars{{{"train/loss", m.loss},
-                                               {"train/lr", m.learning_rate},
-                                               {"train/grad_norm", m.grad_norm},
-                                               {"train/loss_scale", m.loss_scale},
-                                               {"train/skipped_steps", static_cast<double>(m.skipped)},
-                                               {"train/tokens_per_s", m.tokens_per_s}}};
+  std::array<Scalar, 7 + kStepPhases> scalars{
+      {{"train/loss", m.loss},
+       {"train/lr", m.learning_rate},
+       {"train/grad_norm", m.grad_norm},
+       {"train/loss_scale", m.loss_scale},
+       {"train/skipped_steps", static_cast<double>(m.skipped)},
+       {"train/tokens_per_s", m.tokens_per_s}}};
   std::size_t count = 6;
   if (m.has_phases) {
     scalars[count++] = {"phases/slowest_rank", static_cast<double>(m.slowest)};

@@ -1,9 +1,10 @@
 // summary_json() (nlohmann-json, keys in the order below) and MedianMeter.
 #include "engine/monitor/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace ds {

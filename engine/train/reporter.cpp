@@ -68,6 +68,21 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   logged_at_ = Clock::now();
 }
 
+StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) const {
+  return {.step = report.step,
+          .loss = report.loss,
+          .learning_rate = report.lr,
+          .grad_norm = report.grad_norm,
+          .loss_scale = report.loss_scale,
+          .skipped = report.skipped,
+          .tokens = summary_.tokens,
+          .tokens_per_s = tokens_per_s,
+          .elapsed_s = elapsed(),
+          .has_phases = config_.log.phases,
+          .phases = report.phases,
+          .slowest = report.slowest};
+}
+
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
   const bool is_first = summary_.steps == 0;  // first step of this run
@@ -99,18 +114,7 @@ void Reporter::step(const StepReport& report) {
                   .peak_fraction = fraction,
                   .seconds_left = rate_.seconds_left(config_.train.steps)});
   if (!logged) return;
-  const StepMetrics metrics{.step = report.step,
-                            .loss = report.loss,
-                            .learning_rate = report.lr,
-                            .grad_norm = report.grad_norm,
-                            .loss_scale = report.loss_scale,
-                            .skipped = report.skipped,
-                            .tokens = summary_.tokens,
-                            .tokens_per_s = tokens_per_s,
-                            .elapsed_s = elapsed(),
-                            .has_phases = config_.log.phases,
-                            .phases = report.phases,
-                            .slowest = report.slowest};
+  const StepMetrics metrics = metrics_of(report, tokens_per_s);
   metrics_.write(metrics_line(metrics));
   figures_.step(metrics, report.samples);
   if (!is_first) {  // the first step creates primitives and touches memory

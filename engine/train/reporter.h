@@ -51,6 +51,7 @@ class Reporter {
 
  private:
   [[nodiscard]] double elapsed() const;
+  [[nodiscard]] StepMetrics metrics_of(const StepReport& report, double tokens_per_s) const;
 
   const TrainConfig& config_;
   RunFolder folder_;

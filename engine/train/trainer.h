@@ -53,9 +53,9 @@ struct StepReport {
   std::int64_t samples = 0;  // of all ranks since training began, also over resumes
   // Of the rank that the others waited for, from the decision of the step before to this one's.
   PhaseSeconds phases{};
-  int slowest = 0;           // that rank
-  bool stop = false;         // a rank requested a stop; all ranks stop now
-  bool save = false;         // a rank requested a save
+  int slowest = 0;    // that rank
+  bool stop = false;  // a rank requested a stop; all ranks stop now
+  bool save = false;  // a rank requested a save
   bool time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
@@ -172,7 +172,7 @@ class Trainer {
   StepWishes wishes_;
   StepDecision decision_;
   PhaseSeconds phases_{};  // as StepReport::phases
-  UpdateNumbers update_;  // as decided, not guessed
+  UpdateNumbers update_;   // as decided, not guessed
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;

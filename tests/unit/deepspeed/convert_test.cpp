@@ -149,9 +149,9 @@ TEST_CASE("TensorBoard and CSV, with and without a folder") {
   CHECK(passed(plain, "csv_monitor.job_name") == "off");
   CHECK(setting(convert(R"({"csv_monitor": {"enabled": true, "job_name": "x"}})"), "log.csv") ==
         "csv_monitor.enabled: x");
-  for (const char* json : {R"({"tensorboard": {"enabled": "yes"}})",
-                           R"({"tensorboard": {"enabled": true, "output_path": 3}})",
-                           R"({"csv_monitor": true})"})
+  for (const char* json :
+       {R"({"tensorboard": {"enabled": "yes"}})",
+        R"({"tensorboard": {"enabled": true, "output_path": 3}})", R"({"csv_monitor": true})"})
     CHECK_MESSAGE(convert(json).findings.size() == 1, json);
 }
 
@@ -223,7 +223,9 @@ TEST_CASE("no key is dropped in silence") {
         path = dot == path.npos ? "" : path.substr(0, dot);
       }
       const DsConversion c = convert(json);
-      const auto from_key = [&key](const DsSetting& setting) { return setting.from.starts_with(key.path); };
+      const auto from_key = [&key](const DsSetting& setting) {
+        return setting.from.starts_with(key.path);
+      };
       const bool has_fate = passed(c, key.path) != "none" || !c.findings.empty() ||
                             std::ranges::any_of(c.settings, from_key);
       CHECK_MESSAGE(has_fate, json);

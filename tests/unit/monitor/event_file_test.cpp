@@ -94,16 +94,17 @@ TEST_CASE("CRC-32C has the values of RFC 3720, appendix B.4") {
 TEST_CASE("records have the bytes that TensorBoard's own writer makes") {
   std::string version, start, scalars;
   ds::add_version(version, 1.5);
-  CHECK(version == ds::test::from_hex("1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e457"
-                                      "6656e743a322a28646c"));
+  CHECK(version ==
+        ds::test::from_hex("1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e457"
+                           "6656e743a322a28646c"));
   ds::add_start(start, 1.5, 301);
   CHECK(start == ds::test::from_hex("100000000000000095fbfe1809000000000000f83f10ad023a020801d17949"
                                     "d4"));
   const ds::Scalar both[] = {{"train/loss", 2.5}, {"a", -1}};
   ds::add_scalars(scalars, 1.5, 300, both);
-  CHECK(scalars ==
-        ds::test::from_hex("2b00000000000000861bc34b09000000000000f83f10ac022a1d0a110a0a747261696e2f"
-                           "6c6f737315000020400a080a016115000080bf8fbbd27f"));
+  CHECK(scalars == ds::test::from_hex(
+                       "2b00000000000000861bc34b09000000000000f83f10ac022a1d0a110a0a747261696e2f"
+                       "6c6f737315000020400a080a016115000080bf8fbbd27f"));
   std::string framed;
   ds::add_frame(framed, std::string_view(scalars).substr(12, scalars.size() - 16));
   CHECK(framed == scalars);
