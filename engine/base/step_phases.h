@@ -11,7 +11,7 @@
 namespace ds {
 
 /// Where the time of a step goes. Work that runs beside that of the thread counts only while the
-/// thread waits for it. docs/run_folder.md describes each phase.
+/// thread waits for it. docs/metrics.md describes each phase.
 enum class StepPhase : std::uint8_t {
   forward,
   backward,
