@@ -8,7 +8,7 @@
 
 namespace ds {
 
-/// Holds up to 500 characters without the heap; longer lines work, but allocate.
+/// Holds up to 1000 characters without the heap; longer lines work, but allocate.
 class Line {
  public:
   template <class... Args>
@@ -38,7 +38,7 @@ class Line {
   friend bool operator==(const Line& a, std::string_view b) { return a.view() == b; }
 
  private:
-  fmt::basic_memory_buffer<char, 500> text_;
+  fmt::basic_memory_buffer<char, 1000> text_;
 };
 
 }  // namespace ds

@@ -157,6 +157,13 @@ ConfigValue check_whole(const Key& key, const Entry& entry) {
   return {*number};
 }
 
+ConfigValue check_place(const Key& key, const Entry& entry) {
+  if (std::holds_alternative<bool>(entry.value.held)) return entry.value;
+  const auto* folder = std::get_if<std::string>(&entry.value.held);
+  if (folder == nullptr || folder->empty()) wrong(key, entry);
+  return {absolute_path(*folder, entry.base_dir)};
+}
+
 ConfigValue check_kind(const Key& key, const Entry& entry) {
   const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
   const auto* text = std::get_if<std::string>(&entry.value.held);
@@ -184,6 +191,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
     case KeyKind::globs:
     case KeyKind::folders:
       return check_globs(key, entry);
+    case KeyKind::place:
+      return check_place(key, entry);
     case KeyKind::validation:
       return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
     case KeyKind::names:
@@ -218,6 +227,8 @@ std::string describe_range(const Key& key) {
       return "true or false";
     case KeyKind::folders:
       return "a folder or a list of folders";
+    case KeyKind::place:
+      return "true, false or a folder";
     case KeyKind::text:
       return "a string";
     case KeyKind::path:

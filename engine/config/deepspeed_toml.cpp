@@ -20,7 +20,8 @@ struct Line {
 
 /// Returns the value as the key stores it, so that 1 becomes 1.0 for a number. Paths stay as given.
 std::string value_text(const Key& key, const Entry& entry) {
-  return to_toml(key.kind == KeyKind::folders ? entry.value : check_value(key, entry));
+  const bool has_paths = key.kind == KeyKind::folders || key.kind == KeyKind::place;
+  return to_toml(has_paths ? entry.value : check_value(key, entry));
 }
 
 /// Returns the settings in the order of the table of train.toml's keys.

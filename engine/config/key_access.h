@@ -31,6 +31,12 @@ inline void take(std::array<double, 2>& field, const ConfigValue& value) {
   field = {std::get<double>(list[0].held), std::get<double>(list[1].held)};
 }
 
+inline void take(LogPlace& field, const ConfigValue& value) {
+  const auto* folder = std::get_if<std::string>(&value.held);
+  field = folder == nullptr ? LogPlace{.on = std::get<bool>(value.held)}
+                            : LogPlace{.on = true, .dir = *folder};
+}
+
 template <class T>
 ConfigValue give(const T& field) {
   return {field};
@@ -47,6 +53,9 @@ inline ConfigValue give(const std::vector<double>& field) {
 }
 inline ConfigValue give(const std::array<double, 2>& field) {
   return {ConfigValue::List{{field[0]}, {field[1]}}};
+}
+inline ConfigValue give(const LogPlace& field) {
+  return field.dir.empty() ? ConfigValue{field.on} : ConfigValue{field.dir};
 }
 
 /// The numbers of an enum are the positions of its words in `words`.

@@ -17,7 +17,7 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 15> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 13> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.bias_correction",
                                                      "optimizer.onebit",
@@ -25,8 +25,6 @@ constexpr std::array<std::string_view, 15> kReserved{"model.rope_scaling",
                                                      "optimizer.onebit_lamb",
                                                      "optimizer.muon",
                                                      "precision.moments",
-                                                     "log.tensorboard",
-                                                     "log.csv",
                                                      "log.jsonl",
                                                      "comm",
                                                      "parallel",

@@ -27,7 +27,8 @@ enum class KeyKind : std::uint8_t {
   flag,        // true or false
   count,       // an integer (5e8 is one too) or a word of `choices`
   bytes,       // an integer, a size such as "8G", or a word of `choices`
-  folders      // a list of paths, which may be empty
+  folders,     // a list of paths, which may be empty
+  place        // true or false, or a folder that is relative like a path
 };
 
 struct Key {

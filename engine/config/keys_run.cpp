@@ -47,6 +47,12 @@ const Key kRunKeys[] = {
      "Steps between lines of metrics.jsonl.", DS_FIELD(log.every)},
     {"log.samples", K::flag, false, 0, 0, "", "", "false",
      "Write samples-rankN.jsonl into the run's folder on every rank: the sequences that each step used (docs/run_folder.md).", DS_FIELD(log.samples)},
+    {"log.phases", K::flag, false, 0, 0, "", "", "true",
+     "Measure what the time of each step is spent on (docs/metrics.md).", DS_FIELD(log.phases)},
+    {"log.tensorboard", K::place, false, 0, 0, "", "", "false",
+     "Write event files for TensorBoard: true, into tensorboard/ in the run's folder; or the folder to write them to (docs/metrics.md).", DS_FIELD(log.tensorboard)},
+    {"log.csv", K::place, false, 0, 0, "", "", "false",
+     "Write metrics.csv: true, into the run's folder; or the folder to write it to (docs/metrics.md).", DS_FIELD(log.csv)},
 
     {"device.backend", K::choice, false, 0, 0, "auto|cpu|cuda", "", "\"auto\"",
      "Where the arithmetic runs; auto: cuda if the plugin is installed and finds a device, else cpu.", DS_FIELD(device.backend)},
@@ -68,6 +74,8 @@ const Key kRunKeys[] = {
 
     {"debug.non_finite", K::text, true, 0, 0, "", "", "\"\"",
      "Make steps fail, for tests: \"3,7\" scales the loss of steps 3 and 7 by infinity; \"5:block1.mlp.fc\" makes the first output of that op NaN in step 5.", DS_FIELD(debug.non_finite)},
+    {"debug.slow_data", K::text, false, 0, 0, "", "", "\"\"",
+     "Make the data of one rank come late, for tests: \"1:20\" makes rank 1 wait 20 ms in every step.", DS_FIELD(debug.slow_data)},
 };
 // clang-format on
 

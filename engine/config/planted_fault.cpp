@@ -1,4 +1,4 @@
-// Parses the step numbers and the op path of debug.non_finite.
+// Parses the texts of the section [debug].
 #include "engine/config/planted_fault.h"
 
 #include <charconv>
@@ -27,6 +27,19 @@ std::optional<PlantedFault> parse_planted_fault(std::string_view text) {
     if (more) text.remove_prefix(comma + 1);
   }
   return fault;
+}
+
+std::optional<PlantedDelay> parse_planted_delay(std::string_view text) {
+  PlantedDelay delay;
+  if (text.empty()) return delay;
+  const char* const end = text.data() + text.size();
+  int milliseconds = 0;
+  const auto [colon, status] = std::from_chars(text.data(), end, delay.rank);
+  if (status != std::errc() || colon == end || *colon != ':' || delay.rank < 0) return std::nullopt;
+  const auto [last, number] = std::from_chars(colon + 1, end, milliseconds);
+  if (number != std::errc() || last != end || milliseconds < 1) return std::nullopt;
+  delay.span = std::chrono::milliseconds(milliseconds);
+  return delay;
 }
 
 }  // namespace ds

@@ -1,6 +1,8 @@
-// Parser of debug.non_finite: the steps that are made to fail, and the op that fails.
+// Parsers of debug.non_finite (the steps that are made to fail, and the op that fails) and of
+// debug.slow_data (the rank whose data comes late).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,5 +19,14 @@ struct PlantedFault {
 
 /// Parses "3,7" or "5:block1.mlp.fc"; "" gives no steps. Returns nothing for any other text.
 std::optional<PlantedFault> parse_planted_fault(std::string_view text);
+
+struct PlantedDelay {
+  int rank = -1;                     // -1: none
+  std::chrono::milliseconds span{};  // of each step
+  friend bool operator==(const PlantedDelay&, const PlantedDelay&) = default;
+};
+
+/// Parses "1:20", a rank and milliseconds; "" gives no rank. Returns nothing for any other text.
+std::optional<PlantedDelay> parse_planted_delay(std::string_view text);
 
 }  // namespace ds

@@ -148,6 +148,21 @@ void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& giv
   }
 }
 
+void check_planted(const DebugConfig& debug, const GivenKeys& given) {
+  if (!parse_planted_fault(debug.non_finite)) {
+    throw given.error(
+        {"debug.non_finite"},
+        fmt::format("debug.non_finite = \"{}\" is neither STEPS nor STEPS:OP", debug.non_finite),
+        "write for example \"3,7\" or \"5:block1.mlp.fc\"");
+  }
+  if (!parse_planted_delay(debug.slow_data)) {
+    throw given.error(
+        {"debug.slow_data"},
+        fmt::format("debug.slow_data = \"{}\" is not RANK:MILLISECONDS", debug.slow_data),
+        "write for example \"1:20\"");
+  }
+}
+
 }  // namespace
 
 Error GivenKeys::error(std::initializer_list<std::string_view> keys, std::string_view what,
@@ -174,12 +189,7 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_optim(config, given);
   resolve_memory(config, given);
   resolve_checkpoint(config.checkpoint, given);
-  if (!parse_planted_fault(config.debug.non_finite)) {
-    throw given.error({"debug.non_finite"},
-                      fmt::format("debug.non_finite = \"{}\" is neither STEPS nor STEPS:OP",
-                                  config.debug.non_finite),
-                      "write for example \"3,7\" or \"5:block1.mlp.fc\"");
-  }
+  check_planted(config.debug, given);
   resolve_sample(config, given);
 }
 

@@ -179,10 +179,19 @@ struct SampleConfig {
   friend bool operator==(const SampleConfig&, const SampleConfig&) = default;
 };
 
+/// Whether figures are also written in another form, and where.
+struct LogPlace {
+  bool on = false;
+  std::string dir{};  // empty: in the folder of the run
+  friend bool operator==(const LogPlace&, const LogPlace&) = default;
+};
+
 struct LogConfig {
   std::string dir;          // empty: a new folder runs/NAME-DATE-N in the working directory
   std::int64_t every = 10;  // steps
   bool samples = false;     // every rank records the samples of each step
+  bool phases = true;       // measure what each step's time is spent on
+  LogPlace tensorboard{}, csv{};
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
@@ -214,6 +223,7 @@ struct CommConfig {
 
 struct DebugConfig {
   std::string non_finite;  // see parse_planted_fault(); empty: none
+  std::string slow_data;   // see parse_planted_delay(); empty: none
   friend bool operator==(const DebugConfig&, const DebugConfig&) = default;
 };
 

@@ -229,6 +229,7 @@ DsConversion convert_deepspeed(const JsonFile& file, const DsContext& context) {
   converter.convert_optimizer();
   converter.convert_scheduler();
   converter.convert_zero();
+  converter.convert_monitors();
   return std::move(converter.out);
 }
 

@@ -21,6 +21,7 @@ class DsConverter {
   void convert_optimizer();
   void convert_scheduler();
   void convert_zero();
+  void convert_monitors();
 
   DsConversion out{};
   const DsContext& context;
@@ -54,6 +55,7 @@ class DsConverter {
   void replace_rate(std::string_view why);
   void scheduler_parameter(std::string_view path, std::string_view name, std::string_view key);
   void scheduler_default_rate(std::string_view type);
+  void monitor(std::string_view section, std::string_view key);
   void zero_automatics();
   void zero_folders();
   void zero_old_forms();

@@ -2,10 +2,9 @@
 #include "engine/execute/executor.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
+#include "engine/execute/op_phase.h"
 #include "engine/program/liveness.h"
 #include "engine/program/ops/row.h"
 
@@ -13,8 +12,10 @@ namespace ds {
 
 namespace {
 
-constexpr std::size_t kMilestone = 32;  // ops
-constexpr auto kPoll = std::chrono::microseconds(20);
+// Updates by the host come before the copies that wait for them.
+constexpr std::array<StreamId, kStreams> kWaitOrder{
+    StreamId::compute, StreamId::host,  StreamId::gather, StreamId::reduce,
+    StreamId::fetch,   StreamId::evict, StreamId::read,   StreamId::write};
 
 }  // namespace
 
@@ -46,16 +47,16 @@ Executor::Executor(const Program& program, std::span<const std::int64_t> offsets
   for (const Op& op : program.ops) bound_.push_back(bind(op));
   for (std::size_t i = 0; i < bound_.size(); ++i)
     events_.push_back(edges.is_awaited[i] ? device_.make_event() : nullptr);
+  for (const Op& op : program.ops) phases_.push_back(phase_of(program, op));
   for (const std::vector<int>& waits : edges.waits) {
-    std::vector<Event*>& events = waits_.emplace_back();
-    for (const int op : waits) events.push_back(events_[static_cast<std::size_t>(op)].get());
+    std::vector<Wait>& made = waits_.emplace_back();
+    for (const int op : waits) {
+      const auto o = static_cast<std::size_t>(op);
+      made.push_back({events_[o].get(), phases_[o]});
+    }
   }
-  if (device_.is_host()) return;
-  if (at_.records) {
-    for (const Segment& segment : segments_of(program, edges)) segments_.push_back({segment});
-  }
-  for (std::size_t i = 0; i < bound_.size() / kMilestone; ++i)
-    milestones_.push_back(device_.make_event());
+  if (device_.is_host() || !at_.records) return;
+  for (const Segment& segment : segments_of(program, edges)) segments_.push_back({segment});
 }
 
 BoundOp Executor::bind(const Op& op) {
@@ -80,6 +81,7 @@ BoundOp Executor::bind(const Op& op) {
 void Executor::run(StepContext& context) {
   context_ = &context;
   next_segment_ = 0;
+  issued_ = StepPhase::other;
   for (std::size_t i = 0; i < bound_.size() && !stopped_;) {
     const std::size_t next = issue(i);
     for (; i < next; ++i) {
@@ -96,12 +98,14 @@ void Executor::run(StepContext& context) {
 std::size_t Executor::issue(std::size_t index) {
   const auto call = [](void* self, std::size_t op) { static_cast<Executor*>(self)->run_op(op); };
   Stream& stream = stream_of(program_.ops[index]);
-  for (Event* const event : waits_[index]) event->make_wait(stream);
+  make_waits(index);
   respect_held(index);
+  if (program_.ops[index].stream == StreamId::compute) enter(phases_[index]);
   std::size_t next = index + 1;
   if (next_segment_ < segments_.size() && segments_[next_segment_].ops.first == index &&
       issue_recorded(next_segment_++)) {
     next = segments_[next_segment_ - 1].ops.last;
+    issued_ = phases_[next - 1];
   } else {
     stream.submit({call, this, index});
   }
@@ -141,23 +145,9 @@ void Executor::respect_held(std::size_t index) {
     if (id == kNoValue) continue;
     const Value& value = program_.value(id);
     if (!at_.held->covers(value.tier, offset(id), offset(id) + bytes_of(value))) continue;
+    if (op.stream == StreamId::compute) enter(StepPhase::save);
     return at_.held->make_wait(stream_of(op));
   }
-}
-
-void Executor::note_progress(std::size_t index) {
-  if (milestones_.empty() || (index + 1) % kMilestone != 0) return;
-  milestones_[milestones_issued_++]->record(*at_.streams[0]);
-}
-
-// Counts progress while the device works through what was issued, for the ranks that wait for this
-// one.
-void Executor::wait_for_device() {
-  for (std::size_t i = 0; i < milestones_issued_; ++i) {
-    while (!milestones_[i]->has_passed()) std::this_thread::sleep_for(kPoll);
-    if (at_.activity != nullptr) at_.activity->tick();
-  }
-  milestones_issued_ = 0;
 }
 
 void Executor::wait_for_all() {
@@ -170,8 +160,12 @@ void Executor::wait_for_all() {
     }
   };
   keep([this] { wait_for_device(); });
-  for (Stream* const stream : at_.streams) {
-    if (stream != nullptr) keep([stream] { stream->synchronize(); });
+  for (const StreamId id : kWaitOrder) {
+    Stream* const stream = at_.streams[static_cast<std::size_t>(id)];
+    if (stream == nullptr) continue;
+    if (context_->phases != nullptr && id != StreamId::compute)
+      context_->phases->enter(phase_of(id));
+    keep([stream] { stream->synchronize(); });
   }
   for (const auto& [key, group] : at_.groups) keep([group = group] { group->raise_failure(); });
 }

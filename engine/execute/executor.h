@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/step_phases.h"
 #include "engine/execute/held_states.h"
 #include "engine/execute/segments.h"
 #include "engine/program/edges.h"
@@ -74,6 +75,10 @@ class Executor {
   void wait_for_device();
   void wait_for_all();
   void note_progress(std::size_t index);
+  void make_waits(std::size_t index);
+  void enter(StepPhase phase);
+  void follow_device();
+  void set_mark();
   std::size_t issue(std::size_t index);
   bool issue_recorded(std::size_t segment);
   void respect_held(std::size_t index);
@@ -92,11 +97,23 @@ class Executor {
   Workplace at_;
   std::vector<std::vector<BatchInput>> inputs_;  // by micro-batch
   std::vector<BoundOp> bound_;
-  std::vector<std::vector<Event*>> waits_;      // by op
+  /// An event that an op waits for, and the phase of the op that ends with it.
+  struct Wait {
+    Event* event = nullptr;
+    StepPhase phase = StepPhase::other;
+  };
+  std::vector<std::vector<Wait>> waits_;        // by op
+  std::vector<StepPhase> phases_;               // by op
   std::vector<std::unique_ptr<Event>> events_;  // by op; null: no op waits for it
-  // Regular points of the compute stream, on a device that works asynchronously.
-  std::vector<std::unique_ptr<Event>> milestones_;
-  std::size_t milestones_issued_ = 0;
+  /// A point of the compute stream, and the phase that ends there.
+  struct Mark {
+    std::unique_ptr<Event> event;
+    StepPhase ends = StepPhase::other;
+  };
+  // On a device that works asynchronously: regular points, and those where the phase changes.
+  std::vector<Mark> marks_;
+  std::size_t marks_set_ = 0, marks_passed_ = 0;  // in the current run
+  StepPhase issued_ = StepPhase::other;           // of what was issued last
   /// A segment and, from its second run on, its recording.
   struct Recorded {
     Segment ops;

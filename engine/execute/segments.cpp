@@ -18,6 +18,11 @@ bool is_repeatable(const Op& op) {
   return op.stream == StreamId::compute && (varies == nullptr || !varies(op));
 }
 
+// The clock of the phases sees where a segment ends, not what happens inside.
+bool begins_backward(const std::vector<Op>& ops, std::size_t i) {
+  return i > 0 && ops[i].phase == Phase::backward && ops[i - 1].phase == Phase::forward;
+}
+
 }  // namespace
 
 std::vector<Segment> segments_of(const Program& program, const Edges& edges) {
@@ -32,7 +37,7 @@ std::vector<Segment> segments_of(const Program& program, const Edges& edges) {
       close(i + 1);
       continue;
     }
-    if (!edges.waits[i].empty()) close(i);
+    if (!edges.waits[i].empty() || begins_backward(program.ops, i)) close(i);
     now.last = i + 1;
     if (edges.is_awaited[i]) close(i + 1);
   }

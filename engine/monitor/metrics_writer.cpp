@@ -17,7 +17,17 @@ void add_number(Line& line, std::string_view key, double number) {
   std::isfinite(number) ? line.add("{}", number) : line.append("null");
 }
 
+// {"forward":0.012,...}
+void add_phases(Line& line, const PhaseSeconds& phases) {
+  line.append(",\"phases\":{");
+  for (std::size_t i = 0; i < kStepPhases; ++i)
+    line.add("{}\"{}\":{}", i == 0 ? "" : ",", kStepPhaseNames[i], rounded_seconds(phases[i]));
+  line.append("}");
+}
+
 }  // namespace
+
+double rounded_seconds(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 
 Line metrics_line(const StepMetrics& m) {
   Line line = Line::of("{{\"step\":{}", m.step);
@@ -29,6 +39,10 @@ Line metrics_line(const StepMetrics& m) {
   line.add(",\"tokens\":{}", m.tokens);
   add_number(line, "tokens_per_s", m.tokens_per_s);
   add_number(line, "elapsed_s", m.elapsed_s);
+  if (m.has_phases) {
+    line.add(",\"slowest_rank\":{}", m.slowest);
+    add_phases(line, m.phases);
+  }
   line.append("}\n");
   return line;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/base/line.h"
+#include "engine/base/step_phases.h"
 #include "engine/base/unique_fd.h"
 
 namespace ds {
@@ -21,10 +22,17 @@ struct StepMetrics {
   std::int64_t tokens = 0;   // since the start, of all ranks
   double tokens_per_s = 0.0;
   double elapsed_s = 0.0;
+  bool has_phases = false;
+  PhaseSeconds phases{};  // of the rank that the others waited for
+  int slowest = 0;        // that rank
 };
 
+/// Rounds to microseconds, so that a line stays readable.
+double rounded_seconds(double seconds);
+
 /// Formats a line with its newline:
-/// {"step":1,"loss":5.54,"lr":0.001,"grad_norm":1.5,"tokens":2048,...}. Numbers have the fewest
+/// {"step":1,"loss":5.54,"lr":0.001,"grad_norm":1.5,"tokens":2048,...,"slowest_rank":0,
+/// "phases":{"forward":0.01,...}}. Numbers have the fewest
 /// digits that read back exactly; a number that is not finite becomes null, because JSON has none.
 Line metrics_line(const StepMetrics& metrics);
 /// Formats {"step":200,"validation_loss":1.9,"elapsed_s":31.0}.

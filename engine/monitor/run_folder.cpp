@@ -24,8 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxTries = 10000;
-constexpr std::array<std::string_view, 4> kOurFiles{"config.toml", "metrics.jsonl", "summary.json",
-                                                    "sample.txt"};
+constexpr std::array<std::string_view, 5> kOurFiles{"config.toml", "metrics.jsonl", "metrics.csv",
+                                                    "summary.json", "sample.txt"};
 
 [[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("run folder {} cannot be created: {}", path, why),
@@ -69,19 +69,6 @@ std::vector<std::string> our_files(const fs::path& folder) {
   return names;
 }
 
-/// Moves the files of an earlier run to a new folder previous-N and returns its path; empty without
-/// such files.
-std::string move_earlier_run(const fs::path& folder) {
-  std::string moved;
-  for (const std::string& name : our_files(folder)) {
-    std::error_code status;
-    if (moved.empty()) moved = make_numbered(folder / "previous-");
-    fs::rename(folder / name, fs::path(moved) / name, status);
-    if (status) cannot_make(moved, status.message());
-  }
-  return moved;
-}
-
 void write_and_sync(const std::string& path, std::string_view text) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) throw_errno(path, errno, "check that the run folder is writable");
@@ -96,6 +83,18 @@ void write_and_sync(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+std::string set_aside(const std::string& folder, const std::vector<std::string>& names) {
+  std::string moved;
+  for (const std::string& name : names) {
+    std::error_code status;
+    if (!fs::exists(fs::path(folder) / name, status)) continue;
+    if (moved.empty()) moved = make_numbered(folder + "/previous-");
+    fs::rename(fs::path(folder) / name, fs::path(moved) / name, status);
+    if (status) cannot_make(moved, status.message());
+  }
+  return moved;
+}
+
 RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
   std::string note;
   if (config.log.dir.empty()) {
@@ -104,7 +103,7 @@ RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
     config.log.dir = make_numbered(runs / fmt::format("{}-{}-", name, time_stamp()));
   } else {
     make_parents(config.log.dir);
-    const std::string moved = move_earlier_run(config.log.dir);
+    const std::string moved = set_aside(config.log.dir, our_files(config.log.dir));
     if (!moved.empty()) note = fmt::format("moved the files of an earlier run to {}", moved);
   }
   RunFolder folder(config.log.dir, std::move(note));

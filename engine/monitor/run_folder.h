@@ -4,10 +4,15 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/config/train_config.h"
 
 namespace ds {
+
+/// Moves those of the named files that exist in `folder` to a new folder previous-N inside it and
+/// returns its path; empty without such files. Errors: Error{config}.
+std::string set_aside(const std::string& folder, const std::vector<std::string>& names);
 
 class RunFolder {
  public:

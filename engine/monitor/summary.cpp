@@ -1,12 +1,23 @@
 // summary_json() (nlohmann-json, keys in the order below) and MedianMeter.
 #include "engine/monitor/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace ds {
 namespace {
+
+constexpr double kWorthALine = 0.005;  // share of the time spent waiting for data
+
+nlohmann::ordered_json or_null(const std::optional<PhaseSeconds>& phases) {
+  if (!phases) return nullptr;
+  nlohmann::ordered_json json;
+  for (std::size_t i = 0; i < kStepPhases; ++i) json[kStepPhaseNames[i]] = (*phases)[i];
+  return json;
+}
 
 nlohmann::ordered_json or_null(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return nullptr;
@@ -38,8 +49,16 @@ std::string summary_json(const Summary& summary) {
   json["planned_file_bytes"] = summary.planned_file_bytes;
   json["rss_anon_before_arena"] = summary.rss_anon_before_arena;
   json["rss_anon_step2"] = summary.rss_anon_step2;
+  json["phases"] = or_null(summary.phases);
   constexpr auto kReplaceBadUtf8 = nlohmann::ordered_json::error_handler_t::replace;
   return json.dump(2, ' ', false, kReplaceBadUtf8) + "\n";
+}
+
+std::string data_wait_line(const PhaseSeconds& phases) {
+  const double waited = of_phase(phases, StepPhase::data), all = sum_of(phases);
+  if (waited <= kWorthALine * all) return {};
+  return fmt::format("waited for data {:.1f} % of the time ({:.1f} of {:.1f} s)",
+                     100 * waited / all, waited, all);
 }
 
 void MedianMeter::add(double value) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/step_phases.h"
+
 namespace ds {
 
 struct Summary {
@@ -26,6 +28,7 @@ struct Summary {
   std::string device;                   // "CPU, 2 threads, AVX-512 + bf16"
   std::optional<double> peak_fraction;  // median share of the measured matrix peak
   std::string sample_path;              // empty: no sample
+  std::optional<PhaseSeconds> phases;   // sums over all steps
   // Rank 0's memory: the plan, and anonymous resident bytes right before the arena is allocated and
   // after step 2.
   std::int64_t planned_bytes = 0;       // of memory, host tiers included
@@ -36,6 +39,10 @@ struct Summary {
 
 /// Formats readable JSON with a final newline; absent values are null.
 std::string summary_json(const Summary& summary);
+
+/// Returns the line that tells the user that training has waited for data: "waited for data
+/// 12.1 % of the time (3.4 of 28.1 s)". Empty where that was 0.5 % of the time or less.
+std::string data_wait_line(const PhaseSeconds& phases);
 
 /// Collects one figure per step and returns the median. Does not allocate up to its capacity.
 class MedianMeter {

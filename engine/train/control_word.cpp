@@ -25,6 +25,11 @@ void join(ControlWord& left, const ControlWord& right) {
   left.wish_stop = left.wish_stop || right.wish_stop;
   left.save_written = std::min(left.save_written, right.save_written);
   left.save_failed = std::max(left.save_failed, right.save_failed);
+  if (right.own_work > left.own_work) {
+    left.phases = right.phases;
+    left.own_work = right.own_work;
+    left.slowest = right.slowest;
+  }
 }
 
 StepDecision decide(const ControlWord& all) {

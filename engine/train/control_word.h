@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "engine/base/exact_sum.h"
+#include "engine/base/step_phases.h"
 #include "engine/comm/collectives.h"
 
 namespace ds {
@@ -27,6 +28,11 @@ struct ControlWord {
   // Saves are numbered from 1 within one run: the newest save that this rank has written
   // completely, and the newest that it could not write.
   std::int64_t save_written = 0, save_failed = 0;
+  // This rank's time since the last decision, and the part in which it did not wait for others.
+  // Joined: of the rank with the most own work, which is `slowest`.
+  PhaseSeconds phases{};
+  double own_work = 0;
+  int slowest = 0;
   // Only rank 0's values of the following fields are used.
   double lr = 0;
   double bias_correction1 = 1;

@@ -258,6 +258,7 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
                          : nullptr;
+  if (reports != nullptr) reports->begin(trainer);
   const bool complete = run_steps(
       config, request, job.backend, world,
       {.trainer = trainer, .reporter = reports, .ledger = ledger.get(), .saver = saver.get()});

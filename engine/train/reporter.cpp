@@ -18,6 +18,7 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::ti
       folder_(RunFolder::create(config, name)),
       metrics_(folder_.file("metrics.jsonl")),
       progress_(STDOUT_FILENO, detect_progress_style()),
+      figures_(config, folder_.path(), [this](const std::string& line) { progress_.note(line); }),
       tokens_per_s_(kMedianWindow),
       peak_fraction_(kMedianWindow),
       started_(started),
@@ -69,6 +70,21 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   logged_at_ = Clock::now();
 }
 
+StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) const {
+  return {.step = report.step,
+          .loss = report.loss,
+          .learning_rate = report.lr,
+          .grad_norm = report.grad_norm,
+          .loss_scale = report.loss_scale,
+          .skipped = report.skipped,
+          .tokens = summary_.tokens,
+          .tokens_per_s = tokens_per_s,
+          .elapsed_s = elapsed(),
+          .has_phases = config_.log.phases,
+          .phases = report.phases,
+          .slowest = report.slowest};
+}
+
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
   const bool is_first = summary_.steps == 0;  // first step of this run
@@ -78,6 +94,10 @@ void Reporter::step(const StepReport& report) {
   summary_.skipped_steps = report.skipped;
   summary_.redone_updates = report.redone;
   summary_.loss_scale = report.loss_scale;
+  if (config_.log.phases) {
+    PhaseSeconds& sums = summary_.phases ? *summary_.phases : summary_.phases.emplace();
+    for (std::size_t i = 0; i < kStepPhases; ++i) sums[i] += report.phases[i];
+  }
   tokens_since_log_ += report.tokens;
   rate_.update(report.step, seconds_of(now - started_));
   const bool last = report.step == config_.train.steps || report.stop;
@@ -96,15 +116,9 @@ void Reporter::step(const StepReport& report) {
                   .peak_fraction = fraction,
                   .seconds_left = rate_.seconds_left(config_.train.steps)});
   if (!logged) return;
-  metrics_.write(metrics_line({.step = report.step,
-                               .loss = report.loss,
-                               .learning_rate = report.lr,
-                               .grad_norm = report.grad_norm,
-                               .loss_scale = report.loss_scale,
-                               .skipped = report.skipped,
-                               .tokens = summary_.tokens,
-                               .tokens_per_s = tokens_per_s,
-                               .elapsed_s = elapsed()}));
+  const StepMetrics metrics = metrics_of(report, tokens_per_s);
+  metrics_.write(metrics_line(metrics));
+  figures_.step(metrics, report.samples);
   if (!is_first) {  // the first step creates primitives and touches memory
     tokens_per_s_.add(tokens_per_s);
     if (fraction > 0) peak_fraction_.add(fraction);
@@ -115,7 +129,9 @@ void Reporter::step(const StepReport& report) {
 
 void Reporter::validation(std::int64_t step, double loss) {
   summary_.validation_loss = loss;
-  metrics_.write(validation_line(step, loss, elapsed()));
+  const double now = elapsed();
+  metrics_.write(validation_line(step, loss, now));
+  figures_.validation(step, loss, now);
   progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per {}", step,
                              config_.train.steps, loss,
                              config_.data.tokenizer == "bytes" ? "byte" : "token"));
@@ -124,13 +140,15 @@ void Reporter::validation(std::int64_t step, double loss) {
 }
 
 void Reporter::saved(const SavedCheckpoint& saved, double flush_s) {
-  metrics_.write(save_line({.step = saved.step,
+  const SaveMetrics metrics{.step = saved.step,
                             .bytes = saved.bytes,
                             .stall_s = saved.stall_s,
                             .copied_s = saved.copied_s,
                             .flush_s = flush_s,
                             .written_s = saved.written_s,
-                            .elapsed_s = elapsed()}));
+                            .elapsed_s = elapsed()};
+  metrics_.write(save_line(metrics));
+  figures_.saved(metrics);
 }
 
 void Reporter::sample(const std::string& text) {
@@ -149,6 +167,8 @@ void Reporter::finish(const std::string& weights_hash, std::int64_t peak_memory_
   summary_.elapsed_s = elapsed();
   folder_.write("summary.json", summary_json(summary_));
   progress_.finish();
+  const std::string waited = summary_.phases ? data_wait_line(*summary_.phases) : std::string();
+  if (!waited.empty()) progress_.note(waited);
   progress_.note(fmt::format("{} after {} steps, {}; run folder: {}", stopped ? "stopped" : "done",
                              summary_.steps, format_duration(summary_.elapsed_s), folder_.path()));
 }

@@ -9,6 +9,7 @@
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/deadline.h"
 #include "engine/config/train_config.h"
+#include "engine/monitor/figure_files.h"
 #include "engine/monitor/metrics_writer.h"
 #include "engine/monitor/progress.h"
 #include "engine/monitor/run_folder.h"
@@ -31,6 +32,10 @@ class Reporter {
     matrix_peak_ = flops;
     logged_at_ = Clock::now();  // the measurement is not training time
   }
+  /// Call it when it is known where training begins, before the first step.
+  void begin(const Trainer& trainer) {
+    figures_.begin(trainer.finished_steps(), trainer.finished_samples());
+  }
   /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
   void step(const StepReport& report);
@@ -46,11 +51,13 @@ class Reporter {
 
  private:
   [[nodiscard]] double elapsed() const;
+  [[nodiscard]] StepMetrics metrics_of(const StepReport& report, double tokens_per_s) const;
 
   const TrainConfig& config_;
   RunFolder folder_;
   MetricsWriter metrics_;
   ProgressWriter progress_;
+  FigureFiles figures_;
   RateMeter rate_;
   MedianMeter tokens_per_s_, peak_fraction_;
   Summary summary_;

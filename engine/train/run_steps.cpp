@@ -44,6 +44,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   const std::int64_t first = trainer.finished_steps() + 1;
   int save_requests = 0;  // requests already passed on
   if (request.ends_itself != nullptr) request.ends_itself->store(true);
+  if (trainer.phases() != nullptr) trainer.phases()->restart();  // what came before is not training
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
     wishes.stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
@@ -55,6 +56,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     if (parts.ledger != nullptr) parts.ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
     if (parts.saver != nullptr) {
+      const InPhase phase(trainer.phases(), StepPhase::save);
       parts.saver->after_step(report, report.stop || step == config.train.steps);
     } else if (report.save && reporter != nullptr) {
       reporter->note(save_failed_line(report.step, "checkpoint.dir is not set", true));

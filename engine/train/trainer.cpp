@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "engine/base/token_numbers.h"
 #include "engine/comm/notes.h"
@@ -55,6 +56,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
              .virtual_ranks = config.determinism.virtual_ranks},
       control_(config),
       fault_(parse_planted_fault(config.debug.non_finite).value_or(PlantedFault{})),
+      delay_(parse_planted_delay(config.debug.slow_data).value_or(PlantedDelay{})),
       places_(static_cast<std::size_t>(config.batch.micro)) {
   agree();
   // From here on, all ranks run the same global program.
@@ -73,6 +75,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
   taken_.reserve(programs_.step.micro_batches.size() * places_.size());
+  if (config.log.phases) context_.phases = &clock_;
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
 
@@ -114,7 +117,11 @@ StepReport Trainer::step(const StepWishes& wishes) {
   wishes_ = wishes;
   choose_program();
   context_.seed = static_cast<std::uint64_t>(config_.train.seed);
-  load_batches();
+  {
+    const InPhase phase(context_.phases, StepPhase::data);
+    load_batches();
+    if (delay_.rank == world_.rank()) std::this_thread::sleep_for(delay_.span);
+  }
   const double scale = control_.loss_scale();
   context_.step = static_cast<std::uint64_t>(step_);
   context_.loss_scale = static_cast<float>(scale);
@@ -125,6 +132,7 @@ StepReport Trainer::step(const StepWishes& wishes) {
   if (programs_.odd) correct_update();
   update_is_due_ = programs_.flush.has_value();
   context_.after_op = nullptr;
+  if (context_.phases != nullptr) context_.phases->enter(StepPhase::other);
   ++step_;
   return {.step = step_,
           .loss = decision_.loss,
@@ -134,6 +142,9 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .skipped = control_.skipped(),
           .redone = redone_updates_,
           .tokens = batch_.global() * config_.data.seq_len,
+          .samples = finished_samples(),
+          .phases = phases_,
+          .slowest = decision_.all.slowest,
           .stop = decision_.all.wish_stop,
           .save = decision_.all.wish_save,
           .time_to_save = decision_.all.time_to_save,
@@ -202,6 +213,8 @@ StepDecision Trainer::exchange(const ControlWord& word) {
 std::optional<double> Trainer::validate() {
   if (data_.validation->size() == 0) return std::nullopt;
   flush();
+  PhaseClock* const clock = std::exchange(context_.phases, nullptr);
+  const InPhase phase(clock, StepPhase::validation);
   const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
   const std::int64_t windows = batches * batch_.micro;
   ControlWord word{.rank = world_.rank(), .step = step_, .epoch = world_.spec().epoch};
@@ -224,6 +237,7 @@ std::optional<double> Trainer::validate() {
     word.tokens +=
         *static_cast<const std::int64_t*>(validation_executor_->tensor(place.count).data);
   }
+  context_.phases = clock;
   return exchange(word).loss;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/step_phases.h"
 #include "engine/comm/collectives.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/train_config.h"
@@ -49,8 +50,12 @@ struct StepReport {
   std::int64_t skipped = 0;  // steps skipped since the start, including this one
   std::int64_t redone = 0;   // updates repeated so far because a guess was wrong
   std::int64_t tokens = 0;   // of this step, all ranks, with or without a target
-  bool stop = false;         // a rank requested a stop; all ranks stop now
-  bool save = false;         // a rank requested a save
+  std::int64_t samples = 0;  // of all ranks since training began, also over resumes
+  // Of the rank that the others waited for, from the decision of the step before to this one's.
+  PhaseSeconds phases{};
+  int slowest = 0;    // that rank
+  bool stop = false;  // a rank requested a stop; all ranks stop now
+  bool save = false;  // a rank requested a save
   bool time_to_save = false;
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
@@ -92,6 +97,12 @@ class Trainer {
   /// Returns arithmetic_list() of this job.
   [[nodiscard]] const std::string& arithmetic() const { return arithmetic_; }
   [[nodiscard]] std::int64_t finished_steps() const { return step_; }
+  /// Returns the samples that all ranks have trained on since training began.
+  [[nodiscard]] std::int64_t finished_samples() const {
+    return first_sample_ + (step_ - first_step_) * batch_.global();
+  }
+  /// Returns the clock of the thread that runs the steps; null with log.phases = false.
+  [[nodiscard]] PhaseClock* phases() { return context_.phases; }
 
   /// Returns the samples of this rank in the last step, in the order of micro-batches.
   [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }
@@ -128,6 +139,7 @@ class Trainer {
   template <class T>
   [[nodiscard]] std::span<const T> numbers(ValueId id) const;
   StepDecision exchange(const ControlWord& word);
+  StepDecision exchange_times(ControlWord word);
   [[nodiscard]] bool is_planted() const;
   void watch_for_plant();
   [[nodiscard]] Tensor host_copy(ValueId id);
@@ -152,15 +164,18 @@ class Trainer {
   const Program* program_ = nullptr;  // program of the current step
   Executor* executor_ = nullptr;
   BatchPlan batch_;
+  PhaseClock clock_;
   StepContext context_;
   std::int64_t step_ = 0;                           // finished steps
   std::int64_t first_step_ = 0, first_sample_ = 0;  // of this run; samples continue from there
   StepWishes wishes_;
   StepDecision decision_;
-  UpdateNumbers update_;  // as decided, not guessed
+  PhaseSeconds phases_{};  // as StepReport::phases
+  UpdateNumbers update_;   // as decided, not guessed
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
+  PlantedDelay delay_;
   std::vector<std::byte> looked_at_;  // by host_copy()
   bool is_refused_ = false;           // the step is not finite and ends the job
   std::vector<SamplePlace> places_;   // of one micro-batch's samples

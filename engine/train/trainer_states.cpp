@@ -41,7 +41,7 @@ TrainingState Trainer::state() const {
   DS_ASSERT(!update_is_due_, "call flush() first");
   const UpdateControl::State control = control_.state();
   return {.step = step_,
-          .next_sample = first_sample_ + (step_ - first_step_) * batch_.global(),
+          .next_sample = finished_samples(),
           .seed = config_.train.seed,
           .updates = control.updates,
           .skipped = control.skipped,

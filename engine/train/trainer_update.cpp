@@ -25,6 +25,7 @@ void Trainer::guess_update() {
   word.lr = own.lr;
   word.bias_correction1 = own.bias_correction1;
   word.bias_correction2 = own.bias_correction2;
+  const InPhase phase(context_.phases, StepPhase::control);
   const ControlWord early = exchange(word).all;
   UpdateControl guess = control_;
   context_.update =
@@ -50,8 +51,28 @@ void Trainer::correct_update() {
   is_odd_ = !is_odd_;
 }
 
+// All ranks leave an exchange at the same time, so rank 0 knows how long the slowest one was in it.
+StepDecision Trainer::exchange_times(ControlWord word) {
+  if (context_.phases == nullptr) return exchange(word);
+  PhaseClock& clock = *context_.phases;
+  word.phases = clock.spent();
+  word.own_work = own_work(word.phases);
+  word.slowest = world_.rank();
+  StepDecision decision = exchange(word);
+  const double step = sum_of(clock.spent());
+  clock.restart();
+  phases_ = decision.all.phases;
+  of_phase(phases_, StepPhase::control) += std::max(0.0, step - sum_of(phases_));
+  return decision;
+}
+
 void Trainer::draw_decision(StepContext& context) {
-  decision_ = exchange(own_word());
+  ControlWord word;
+  {
+    const InPhase phase(context_.phases, StepPhase::update);
+    word = own_word();
+  }
+  decision_ = exchange_times(word);
   const GradientFacts facts{.loss = decision_.loss,
                             .norm = decision_.norm,
                             .non_finite = decision_.all.non_finite,

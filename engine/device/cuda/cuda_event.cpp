@@ -99,7 +99,10 @@ bool CudaEvent::has_passed() {
   if (last_ == Last::none) return true;
   if (last_ == Last::host)
     return has_reached(flag_->reached.load(std::memory_order_acquire), issued_);
-  return cudaEventQuery(point_->event) != cudaErrorNotReady;
+  const bool is_pending = cudaEventQuery(point_->event) == cudaErrorNotReady;
+  // "Not ready" would stay as the thread's last error, which libraries read after their launches.
+  if (is_pending) cudaGetLastError();
+  return !is_pending;
 }
 
 void CudaEvent::wait_for_host(CudaStream& stream) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 
+#include "engine/base/step_phases.h"
 #include "engine/comm/collectives.h"
 #include "engine/device/device.h"
 #include "engine/program/program.h"
@@ -22,6 +23,7 @@ struct StepContext {
   std::function<void(StepContext&)> on_control;          // called by the control op
   std::function<void(std::size_t)> after_op;  // called after an op, on its stream's thread
   std::uint64_t progress = 0;                 // ops finished since training began
+  PhaseClock* phases = nullptr;               // follows the thread that calls run(); may be null
 };
 
 /// An op that is ready to run. Runs without allocating memory.

@@ -211,3 +211,15 @@ TEST_CASE("a planted fault is steps, or steps and an op") {
               "is neither STEPS nor STEPS:OP"));
   }
 }
+
+TEST_CASE("planted slow data is a rank and milliseconds") {
+  using Delay = ds::PlantedDelay;
+  CHECK(ds::parse_planted_delay("") == Delay{});
+  CHECK(ds::parse_planted_delay("1:20") == Delay{1, std::chrono::milliseconds(20)});
+  for (const char* bad : {"x", "1", "1:", ":20", "1:0", "-1:20", "1:20ms", "1:2 0"}) {
+    CAPTURE(bad);
+    CHECK(!ds::parse_planted_delay(bad));
+    CHECK(has(refused([&](ds::TrainConfig& c) { c.debug.slow_data = bad; }),
+              "is not RANK:MILLISECONDS"));
+  }
+}

@@ -40,7 +40,10 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + "=" + std::to_string(static_cast<std::int64_t>(key.min) * (1 + random() % 3));
     case ds::KeyKind::folders:
       return name + (random() % 3 == 0 ? "=[]" : "=[\"f\", \"g\"]");
+    case ds::KeyKind::place:
+      return name + (random() % 3 == 0 ? "=true" : random() % 2 == 0 ? "=false" : "=an \u00fc/dir");
     case ds::KeyKind::text:
+      if (name == "debug.slow_data") return name + "=\"3:5\"";
       if (name.starts_with("debug.")) return name + "=\"3,5\"";
       return name + "=\"a\\u0007 \\\"quoted\\\" \\n\\t\\\\ \u00e9 " + std::to_string(random()) +
              "\"";

@@ -133,16 +133,38 @@ TEST_CASE("offload to drives, and a part of it") {
   CHECK(setting(c, "offload.io.depth") == "aio.queue_depth: 8");
 }
 
+TEST_CASE("TensorBoard and CSV, with and without a folder") {
+  const DsConversion named = convert(
+      R"({"tensorboard": {"enabled": true, "output_path": "out/tb/", "job_name": "first"},
+          "csv_monitor": {"enabled": true, "output_path": "out"}})");
+  CHECK(findings(named) == "none");
+  CHECK(setting(named, "log.tensorboard") == "tensorboard.enabled: out/tb/first");
+  CHECK(setting(named, "log.csv") == "csv_monitor.enabled: out/DeepSpeedJobName");
+  const DsConversion plain = convert(
+      R"({"tensorboard": {"enabled": true}, "csv_monitor": {"enabled": false, "job_name": "x"}})");
+  CHECK(findings(plain) == "none");
+  CHECK(setting(plain, "log.tensorboard") == "tensorboard.enabled: true");
+  CHECK(setting(plain, "log.csv") == "none");
+  CHECK(passed(plain, "csv_monitor.enabled") == "off");
+  CHECK(passed(plain, "csv_monitor.job_name") == "off");
+  CHECK(setting(convert(R"({"csv_monitor": {"enabled": true, "job_name": "x"}})"), "log.csv") ==
+        "csv_monitor.enabled: x");
+  for (const char* json :
+       {R"({"tensorboard": {"enabled": "yes"}})",
+        R"({"tensorboard": {"enabled": true, "output_path": 3}})", R"({"csv_monitor": true})"})
+    CHECK_MESSAGE(convert(json).findings.size() == 1, json);
+}
+
 TEST_CASE("what is refused is accepted where it asks for nothing") {
   const DsConversion c = convert(
       R"({"elasticity": {"enabled": false, "max_train_batch_size": 4}, "amp": {"enabled": "auto", "opt_level": "auto"},
           "zero_optimization": {"zero_quantized_weights": false, "zenflow": null, "round_robin_gradients": true},
           "sequence_parallel_size": 1, "gradient_allreduce_op": "mean", "tensor_parallel": {"autotp_size": 1},
-          "autotuning": {"enabled": false}, "tensorboard": {"enabled": true}})");
+          "autotuning": {"enabled": false}, "wandb": {"enabled": true}})");
   CHECK(findings(c) == "none");
   CHECK(passed(c, "elasticity") == "asks for nothing");
   CHECK(passed(c, "zero_optimization.zenflow") == "null asks for nothing");
-  CHECK(contains(passed(c, "tensorboard"), "no matter here: metrics.jsonl"));
+  CHECK(contains(passed(c, "wandb"), "no matter here: metrics.jsonl"));
   for (const char* json :
        {R"({"elasticity": {"enabled": true}})", R"({"zero_optimization": {"zenflow": {}}})",
         R"({"zero_optimization": {"zero_quantized_gradients": true}})",
@@ -201,7 +223,9 @@ TEST_CASE("no key is dropped in silence") {
         path = dot == path.npos ? "" : path.substr(0, dot);
       }
       const DsConversion c = convert(json);
-      const auto from_key = [&key](const DsSetting& setting) { return setting.from.starts_with(key.path); };
+      const auto from_key = [&key](const DsSetting& setting) {
+        return setting.from.starts_with(key.path);
+      };
       const bool has_fate = passed(c, key.path) != "none" || !c.findings.empty() ||
                             std::ranges::any_of(c.settings, from_key);
       CHECK_MESSAGE(has_fate, json);

@@ -101,3 +101,19 @@ TEST_CASE("a rank at another step is named") {
           "rank 2 is at step 8 of epoch 2, rank 0 at step 7 of epoch 2");
   }
 }
+
+TEST_CASE("the times are those of the rank that works longest outside communication") {
+  std::vector<ControlWord> words{word_of(0), word_of(1), word_of(2), word_of(3)};
+  for (std::size_t rank = 0; rank < words.size(); ++rank) {
+    ds::PhaseSeconds& phases = words[rank].phases;
+    of_phase(phases, ds::StepPhase::forward) = rank == 2 ? 0.5 : 0.25;
+    of_phase(phases, ds::StepPhase::reduce) = rank == 2 ? 0.0 : 9.0;
+    words[rank].own_work = ds::own_work(phases);
+    words[rank].slowest = words[rank].rank;
+  }
+  const ControlWord all = decided(words).all;
+  CHECK(all.slowest == 2);
+  CHECK(all.phases == words[2].phases);
+  words[2].own_work = 0.25;  // no rank is slower than the others
+  CHECK(decided(words).all.slowest == 0);
+}
