@@ -84,14 +84,15 @@ class PhaseClock {
   std::array<Clock::duration, kStepPhases> spent_{};
 };
 
-/// Stays in a phase for as long as it lives, then goes back to the phase before. A null clock is
-/// not touched.
+/// Goes back to the phase before when its scope ends. A null clock is not touched.
 class InPhase {
  public:
-  InPhase(PhaseClock* clock, StepPhase phase) : clock_(clock) {
-    if (clock_ == nullptr) return;
-    before_ = clock_->now();
-    clock_->enter(phase);
+  explicit InPhase(PhaseClock* clock) : clock_(clock) {
+    if (clock_ != nullptr) before_ = clock_->now();
+  }
+  /// Enters `phase` for the scope.
+  InPhase(PhaseClock* clock, StepPhase phase) : InPhase(clock) {
+    if (clock_ != nullptr) clock_->enter(phase);
   }
   ~InPhase() {
     if (clock_ != nullptr) clock_->enter(before_);

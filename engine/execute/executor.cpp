@@ -82,6 +82,7 @@ void Executor::run(StepContext& context) {
   context_ = &context;
   next_segment_ = 0;
   issued_ = StepPhase::other;
+  const InPhase caller(context.phases);
   for (std::size_t i = 0; i < bound_.size() && !stopped_;) {
     const std::size_t next = issue(i);
     for (; i < next; ++i) {

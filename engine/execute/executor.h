@@ -47,8 +47,8 @@ class Executor {
   Executor(const Executor&) = delete;  // bound ops point at this executor
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs all ops; returns when all streams are done. Errors: the first one that occurs, as
-  /// Error{comm, system, deadline} beginning with the op's path.
+  /// Runs all ops; returns when all streams are done, and in the phase of the caller. Errors: the
+  /// first one that occurs, as Error{comm, system, deadline} beginning with the op's path.
   void run(StepContext& context);
 
   /// Returns the inputs of a micro-batch; without data where no op reads them.

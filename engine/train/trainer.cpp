@@ -132,7 +132,6 @@ StepReport Trainer::step(const StepWishes& wishes) {
   if (programs_.odd) correct_update();
   update_is_due_ = programs_.flush.has_value();
   context_.after_op = nullptr;
-  if (context_.phases != nullptr) context_.phases->enter(StepPhase::other);
   ++step_;
   return {.step = step_,
           .loss = decision_.loss,

@@ -83,6 +83,13 @@ for phase in forward backward reduce gather update offload control data save val
   grep -q "^ *\"$phase\": [0-9.e-]*[1-9]" "$work/files/summary.json" || fail "files: no time in $phase: $(grep -A 12 phases "$work/files/summary.json")"
 done
 
+# A save that first runs the update that is due is a save all the same, after that update.
+run_job 2 due "${small[@]}" zero.stage=1 offload.optimizer.device=cpu offload.optimizer.update=forward \
+  checkpoint.dir="$work/due_saves" checkpoint.every=2 checkpoint.async=false checkpoint.at_end=false train.steps=21
+stalls=$(sed -n 's/.*"stall_s":\([^,]*\),.*/\1/p' "$work/due/metrics.jsonl" | awk '{ sum += $1 } END { print sum }')
+lines due | sed 's/.*"save":\([^,]*\),.*/\1/' | awk -v stalls="$stalls" '{ sum += $1 } END { exit !(stalls > 0 && sum > stalls / 2) }' ||
+  fail "due: saves stalled for $stalls s: $(lines due | sed 's/.*"phases"//')"
+
 # On an accelerator the clock follows the compute stream.
 plugin=$DS_TESTS/libdsengine_cuda_emulated.so nccl=$DS_TESTS/cuda_emulation/libnccl.so.2 cublaslt=$DS_TESTS/cuda_libraries
 if [ -e "$plugin" ] && [ -e "$nccl" ] && [ -e "$cublaslt/libcublasLt.so" ]; then
