@@ -137,9 +137,9 @@ void run_generate(const ToolWords& words, const SampledModel& model, const TextC
   GenerateTimes times;
   const std::vector<Continuation> made = generate(decoder, request, &times);
   fmt::print("{}", words.has("--json") ? json_of(request, made, codec)
-                   : codec != nullptr  ? texts_of(request, made, *codec,
-                                             !model.has_encoder() && !codec->is_chat)
-                                       : lines_of(made));
+                   : codec != nullptr
+                       ? texts_of(request, made, *codec, !model.has_encoder() && !codec->is_chat)
+                       : lines_of(made));
   tell_times(times);
 }
 
@@ -158,7 +158,8 @@ int run_sample(const std::vector<std::string>& words) {
                                               request.choice.top_k, model.tokens));
   // Prompts of numbers are answered with numbers, unless tokens are bytes.
   const bool has_text = model.is_bytes || may_have_text(prompts);
-  const std::unique_ptr<TextCodec> codec = has_text ? codec_of(model, read.value("--chat")) : nullptr;
+  const std::unique_ptr<TextCodec> codec =
+      has_text ? codec_of(model, read.value("--chat")) : nullptr;
   Backend backend = backend_of(read);
   if (model.fills_masks()) {
     run_fill(read, model, codec.get(), prompts, request.choice, backend);

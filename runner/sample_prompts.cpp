@@ -78,9 +78,12 @@ bool may_have_text(const std::vector<Prompt>& prompts) {
 }
 
 std::int64_t longest_of(const std::vector<Prompt>& prompts) {
+  constexpr std::int64_t kAround = 1024;  // what a tokenizer or a chat template puts around a text
   std::int64_t longest = 0;
-  for (const Prompt& prompt : prompts)
-    longest = std::max({longest, std::ssize(prompt.text), std::ssize(prompt.tokens)});
+  for (const Prompt& prompt : prompts) {
+    const std::int64_t text = prompt.text.empty() ? 0 : std::ssize(prompt.text) + kAround;
+    longest = std::max({longest, text, std::ssize(prompt.tokens)});
+  }
   return longest;
 }
 

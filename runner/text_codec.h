@@ -24,7 +24,9 @@ struct TextCodec {
   std::optional<std::int32_t> end{};  // the token that ends a text or an answer
 };
 
-/// Returns null if there is neither. Errors: as Tokenizer::open().
-std::unique_ptr<TextCodec> codec_of(const SampledModel& model);
+/// `chat`: the template by which a prompt becomes a user's message, "auto" for the folder's own;
+/// empty: prompts are texts. Returns null if there is neither. Errors: Error{config}: a tokenizer
+/// that is damaged or has a component that is not supported; as chat_template_of().
+std::unique_ptr<TextCodec> codec_of(const SampledModel& model, const std::string& chat);
 
 }  // namespace ds

@@ -3,6 +3,7 @@
 #include "engine/exchange/export.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <cmath>
 #include <cstring>
 #include <vector>

@@ -123,7 +123,8 @@ class LineFields {
            near.empty()
                ? fmt::format("the line has {}",
                              printable_text(fmt::format("{}", fmt::join(names, ", ")), 200))
-               : fmt::format("did you mean \"{}\"? data.fields names what is read", near));
+               : fmt::format("did you mean \"{}\"? data.fields names what is read",
+                             printable_text(near, 100)));
   }
 
   std::function<std::string()> place_;

@@ -77,7 +77,7 @@ expect 65 "batch.toml:9:10: batch.micro = 2 * batch.accum = 3 * 1 virtual ranks 
   hint: leave one of the three out: any two give the third" batch.toml
 sed '/^steps/d' good.toml >open.toml
 expect 65 "open.toml: missing key train.steps
-  hint: write steps = 1000 under [train]" open.toml
+  hint: write steps = 1000, or epochs = 1, under [train]" open.toml
 
 # Errors about overrides.
 expect 64 "override 1: the string \"steps\" is not key=value

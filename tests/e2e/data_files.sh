@@ -158,7 +158,7 @@ for from in "$work/saved" "$work/folder"; do
   "$dslaunch" sample "$from" --prompt "The job" --length 8 >"$work/out.$(basename "$from")" 2>"$work/err" || fail "sample $from: $(cat "$work/err")"
 done
 grep -q "^The job" "$work/out.saved" && cmp "$work/out.saved" "$work/out.folder" || fail "samples differ: $(cat "$work/out.saved" "$work/out.folder")"
-"$dslaunch" sample "$work/folder" --prompt "Hi" --chat alpaca --length 8 >"$work/out" 2>"$work/err" && ! grep -q "Instruction" "$work/out" || fail "sample --chat: $(cat "$work/out" "$work/err")"
+"$dslaunch" sample "$work/folder" --prompt "Hi" --chat chatml --length 8 >"$work/out" 2>"$work/err" && ! grep -q "im_start" "$work/out" || fail "sample --chat: $(cat "$work/out" "$work/err")"
 
 # refused WHAT KEYS...: the job ends before step 0 with the message
 refused() {
@@ -185,7 +185,7 @@ refused "gpt2 has no mask token" model.preset=bert-base-uncased model.layers=1 d
 refused "does not learn this data.task" data.task=masked
 refused "data.fields names 1 fields, this data.task reads 2" data.task=response 'data.fields=["text"]'
 refused "unknown chat template" data.train=chat.jsonl data.task=chat data.tokenizer=strange
-refused "there is no template \"chatmil\"" data.train=chat.jsonl data.task=chat data.chat_template=chatmil
+refused "there is no chat template \"chatmil\"" data.train=chat.jsonl data.task=chat data.chat_template=chatmil
 refused "data.chat_user: it has no {content}" data.train=chat.jsonl data.task=chat data.chat_template=own 'data.chat_system="{content}"'
 refused "data.weights has 1 numbers, data.train 2 patterns" 'data.train=["a.jsonl", "b.jsonl.gz"]' 'data.weights=[1]'
 refused "is no shard of llm.c" data.format=tokens data.train=a.jsonl model.vocab=420

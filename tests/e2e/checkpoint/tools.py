@@ -288,7 +288,7 @@ def test_from(work):
         file.write(FROM_TOML)
 
     def train(folder, to, *more, ranks=1):
-        return Run("-n", ranks, f"{work}/from.toml", f"model.from={folder}", f"checkpoint.dir={work}/{to}",
+        return Run("-n", ranks, f"{work}/from.toml", f"model.from={folder}", "data.tokenizer=bytes", f"checkpoint.dir={work}/{to}",
                    f"log.dir={work}/{to}_run", *more)
 
     for arch, keys in FAMILY:

@@ -97,9 +97,9 @@ Values nonsense_for_name(std::string_view name) {
 /// The kinds of argument that are any text: only an empty one makes no sense. RATES and PASS are
 /// checked by dsrunner, which knows them (tests/e2e/plan.sh).
 bool is_any_text(std::string_view argument) {
-  constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",           "FOLDER", "USER",
-                                         "HOSTS", "GROUP", "PATTERN",        "NAMES",  "TEXT",
-                                         "RATES", "PASS",  "auto|never|PATH"};
+  constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",    "FOLDER",         "USER",
+                                         "HOSTS", "GROUP", "PATTERN", "NAMES",          "TEXT",
+                                         "NAME",  "RATES", "PASS",    "auto|never|PATH"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 
