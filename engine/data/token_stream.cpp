@@ -69,8 +69,10 @@ StreamDocument TokenStream::document(std::int64_t number) const {
   StreamDocument found{.file = &file, .first_sequence = first, .end_sequence = last};
   if (first == last) return found;
   const std::int64_t piece_end = piece.token + piece.end - piece.begin;
-  found.begin = std::max(file.sequence(first).begin, piece.token);
-  found.end = std::min(file.sequence(last - 1).end, piece_end);
+  const TokenSequence begin = file.sequence(first);
+  const TokenSequence end = last == first + 1 ? begin : file.sequence(last - 1);
+  found.begin = std::max(begin.begin, piece.token);
+  found.end = std::min(end.end, piece_end);
   return found;
 }
 

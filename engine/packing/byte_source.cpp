@@ -110,10 +110,10 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path, std::int64_t beg
 
 std::string read_all(ByteSource& source) {
   std::string text;
-  constexpr std::size_t kBlock = 1 << 18;
+  constexpr std::size_t kPiece = 1 << 18;
   for (;;) {
     const std::size_t before = text.size();
-    text.resize(before + kBlock);
+    text.resize(before + kPiece);
     const std::size_t got = source.read(std::span(text).subspan(before));
     text.resize(before + got);
     if (got == 0) return text;

@@ -36,11 +36,11 @@ FileFacts facts_of(const std::string& path) {
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) throw refuse(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw refuse("it is not a regular file");
   if (status.st_size == 0) throw refuse("it is empty");
-  constexpr std::int64_t kBlocks = 64, kBlock = 4096;
-  std::array<char, kBlock> block;
+  constexpr std::int64_t kBlocks = 64, kBytes = 4096;
+  std::array<char, kBytes> block;
   XXH64_hash_t hash = 0;
   for (std::int64_t i = 0; i < kBlocks; ++i) {
-    const std::int64_t at = std::max<std::int64_t>(0, status.st_size - kBlock) / (kBlocks - 1) * i;
+    const std::int64_t at = std::max<std::int64_t>(0, status.st_size - kBytes) / (kBlocks - 1) * i;
     const ssize_t got = ::pread(file.get(), block.data(), block.size(), at);
     if (got < 0) throw refuse(std::strerror(errno));
     hash = XXH3_64bits_withSeed(block.data(), static_cast<std::size_t>(got), hash);
