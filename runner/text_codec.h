@@ -27,6 +27,6 @@ struct TextCodec {
 /// `chat`: the template by which a prompt becomes a user's message, "auto" for the folder's own;
 /// empty: prompts are texts. Returns null if there is neither. Errors: Error{config}: a tokenizer
 /// that is damaged or has a component that is not supported; as chat_template_of().
-std::unique_ptr<TextCodec> codec_of(const SampledModel& model, const std::string& chat);
+std::unique_ptr<TextCodec> codec_of(const SampledModel& model, const std::string& chat = {});
 
 }  // namespace ds

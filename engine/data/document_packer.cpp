@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <numeric>
 
 #include "engine/base/error.h"
 
@@ -33,10 +33,11 @@ void PackCounts::add(const PackCounts& other) {
 }
 
 DocumentPacker::DocumentPacker(const TokenStream& stream, const RowShape& shape)
-    : stream_(stream), shape_(shape) {}
+    : stream_(stream), shape_(shape), begins_(static_cast<std::size_t>(shape.length) + 1) {}
 
 void DocumentPacker::reserve(std::size_t pieces) {
   pieces_.reserve(pieces);
+  order_.reserve(pieces);
   room_.reserve(pieces);
 }
 
@@ -126,14 +127,23 @@ bool DocumentPacker::has_targets(const StreamDocument& document, const PackedPie
   return false;
 }
 
+/// Sorts by counting, because all lengths are at most that of a row.
+void DocumentPacker::sort_by_length() {
+  std::ranges::fill(begins_, 0);
+  for (const PackedPiece& piece : pieces_)
+    ++begins_[static_cast<std::size_t>(shape_.length - piece.columns)];
+  std::exclusive_scan(begins_.begin(), begins_.end(), begins_.begin(), std::size_t{0});
+  order_.resize(pieces_.size());
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    order_[begins_[static_cast<std::size_t>(shape_.length - pieces_[i].columns)]++] = i;
+}
+
 std::int64_t DocumentPacker::choose_rows() {
-  std::ranges::sort(pieces_, [](const PackedPiece& a, const PackedPiece& b) {
-    return std::tuple(-a.columns, -a.encoder_columns, a.document, a.begin) <
-           std::tuple(-b.columns, -b.encoder_columns, b.document, b.begin);
-  });
+  sort_by_length();
   room_.clear();
   std::size_t open = 0;  // rows before it are full
-  for (PackedPiece& piece : pieces_) {
+  for (const std::size_t i : order_) {
+    PackedPiece& piece = pieces_[i];
     while (open < room_.size() && room_[open].columns == 0) ++open;
     std::size_t row = open;
     while (row < room_.size() && (room_[row].columns < piece.columns ||

@@ -60,11 +60,14 @@ class DocumentPacker {
   void add_pair(std::int64_t number, const StreamDocument& document);
   void add_piece(const StreamDocument& document, const PackedPiece& piece);
   [[nodiscard]] bool has_targets(const StreamDocument& document, const PackedPiece& piece) const;
+  void sort_by_length();
   std::int64_t choose_rows();
 
   const TokenStream& stream_;
   RowShape shape_;
   std::vector<PackedPiece> pieces_;
+  std::vector<std::size_t> begins_;  // of each length in order_, the longest first
+  std::vector<std::size_t> order_;   // pieces, the longest first
   struct Room {
     std::int64_t columns, encoder_columns;
   };
