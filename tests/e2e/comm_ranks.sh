@@ -102,7 +102,8 @@ wait "${pids[@]}"
 start_three 600
 kill -9 "${pids[1]}"
 expect 0 69 "rank 0 (of group world): .*rank 1 closed the connection"
-expect 2 69 "rank 2 (of group world): .*rank 1 closed the connection"
+# Rank 0 ends, too; on a busy machine rank 2 may hear of that first.
+expect 2 69 "rank 2 (of group world): .*rank [01] closed the connection"
 wait "${pids[1]}"
 
 start_three 1.5

@@ -142,8 +142,8 @@ for i, d in enumerate(sample["documents"]):
         text += vocab[sample["tokens"][i]]
         learned += vocab[sample["targets"][i]] if sample["targets"][i] >= 0 else "."
 # The last token of each document predicts nothing and is not there.
-assert text == "[S]<A>(B)<C>(DE<Hi>(Hello!", text
-assert learned.replace(".", "") == "B)DE)Hello!)", learned
+assert text == "<Hi>(Hello![S]<A>(B)<C>(DE", text
+assert learned.replace(".", "") == "Hello!)B)DE)", learned
 END
 run_job 2 chat "${talk[@]}" determinism.virtual_ranks=2
 mkdir strange

@@ -30,7 +30,8 @@ TEST_CASE("prompts come from numbers, then from text, in order") {
   const auto tokens =
       tokens_of(given, {.tokens = 256, .positions = 10, .length = 7, .codec = bytes.get()});
   CHECK(tokens == std::vector<std::vector<std::int32_t>>{{3, 4, 5}, {6}, {'b'}, {'a'}});
-  CHECK(longest_of(given) == 3);
+  CHECK(longest_of(given) == 1025);  // of a text, with what may stand around it
+  CHECK(longest_of(prompts({"--tokens=1,2,3", "--tokens=4"})) == 3);
 }
 
 TEST_CASE("prompts that the model cannot continue are refused, by number") {
