@@ -29,7 +29,7 @@ TrainConfig config_of(const ToolWords& read) {
                 "dslaunch data pack|show train.toml [key=value ...]");
   return load_train_config({.path = read.others[1],
                             .overrides = {read.others.begin() + 2, read.others.end()},
-                            .world_size = 1});
+                            .world_size = static_cast<int>(read.number("--ranks", 1))});
 }
 
 int pack(const ToolWords& read) {

@@ -151,6 +151,10 @@ constexpr ToolOption kData[] = {
     {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)", "pack",
      1, 1024},
     {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
+    {"--ranks", Kind::number, "N",
+     "The ranks of the job, by which a step has its samples (default: 1, or\n"
+     "as many as determinism.virtual_ranks says)",
+     "show", 1, 1 << 20},
     {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
 };
 
