@@ -50,7 +50,7 @@ std::string json_of(const FillRequest& request, const Filled& filled, const Text
     Json masks = Json::array();
     for (const FilledMask& mask : filled[i]) {
       Json one = {{"at", mask.at}, {"token", mask.token}};
-      for (const Candidate& candidate : mask.likeliest)
+      for (const MaskCandidate& candidate : mask.likeliest)
         one["candidates"].push_back(
             {{"token", candidate.token}, {"probability", candidate.probability}});
       masks.push_back(std::move(one));

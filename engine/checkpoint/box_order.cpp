@@ -36,7 +36,7 @@ std::int64_t first_from(Extents shape, const Box& box, std::int64_t element) {
   return low;
 }
 
-void runs_of_box(Extents shape, std::span<const Piece> pieces, ElementRange range,
+void runs_of_box(Extents shape, std::span<const Piece> pieces, BoxRange range,
                  FunctionRef<void(const Run&)> action) {
   const Box& box = pieces.front().box;
   const std::int64_t length = run_length(shape, box);
@@ -72,7 +72,7 @@ std::int64_t element_in_tensor(Extents shape, const Box& box, std::int64_t eleme
   return index;
 }
 
-void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, ElementRange range,
+void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, BoxRange range,
                   FunctionRef<void(const Run&)> action) {
   auto begin = std::partition_point(pieces.begin(), pieces.end(),
                                     [&](const Piece& piece) { return piece.rank < rank; });

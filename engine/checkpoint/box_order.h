@@ -27,13 +27,13 @@ struct Run {
 };
 
 /// Elements [first, end) of a tensor.
-struct ElementRange {
+struct BoxRange {
   std::int64_t first = 0, end = 0;
 };
 
 /// Calls `action` for all runs of `range` in pieces of `rank`, in the order of the pieces. `pieces`
 /// belong to one state and are in a manifest's form: covering once, by rank, box offset and first.
-void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, ElementRange range,
+void for_each_run(Extents shape, std::span<const Piece> pieces, int rank, BoxRange range,
                   FunctionRef<void(const Run&)> action);
 
 /// Returns "elements 5 to 24", and for a smaller box than the tensor "... of the box [0:4, 8:16]".

@@ -11,7 +11,7 @@ namespace {
 using Prompts = std::span<const std::vector<std::int32_t>>;
 
 /// Returns the most tokens of a softmax with the highest logits, the likeliest first.
-std::vector<Candidate> likeliest_of(std::span<const float> logits, std::int64_t count) {
+std::vector<MaskCandidate> likeliest_of(std::span<const float> logits, std::int64_t count) {
   const double largest = *std::ranges::max_element(logits);
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - largest);
@@ -22,7 +22,7 @@ std::vector<Candidate> likeliest_of(std::span<const float> logits, std::int64_t 
   std::partial_sort(order.begin(), last, order.end(), [&](std::int32_t a, std::int32_t b) {
     return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
   });
-  std::vector<Candidate> likeliest;
+  std::vector<MaskCandidate> likeliest;
   for (auto token = order.begin(); token != last; ++token)
     likeliest.push_back({*token, std::exp(logit(*token) - largest) / sum});
   return likeliest;

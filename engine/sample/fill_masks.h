@@ -21,7 +21,7 @@ struct FillRequest {
   std::int64_t together = 1;     // prompts of one run
 };
 
-struct Candidate {
+struct MaskCandidate {
   std::int32_t token = 0;
   double probability = 0;
 };
@@ -29,7 +29,7 @@ struct Candidate {
 struct FilledMask {
   std::size_t at = 0;      // place in the prompt
   std::int32_t token = 0;  // chosen
-  std::vector<Candidate> likeliest{};
+  std::vector<MaskCandidate> likeliest{};
 };
 
 /// Returns the shape of the program that the prompts need: each prompt is a document, and the

@@ -23,7 +23,7 @@ struct OpenFiles {
   std::vector<std::string> folders;  // for messages
 };
 
-struct Block {
+struct FileBlock {
   int file = 0;
   std::int64_t offset = 0;
   std::byte* memory = nullptr;
@@ -40,7 +40,7 @@ class BlockQueue {
  public:
   virtual ~BlockQueue() = default;
   /// Starts a block. `slot` is below the depth and free: never started, or returned by `wait`.
-  virtual void start(int slot, const Block& block) = 0;
+  virtual void start(int slot, const FileBlock& block) = 0;
   /// Waits until at least one block has ended. Writes the ended blocks to the front of `ends` and
   /// returns their number (0: the deadline passed). Errors: Error{system} if the queue itself
   /// fails.

@@ -127,8 +127,9 @@ std::int64_t free_bytes(int file) {
   return static_cast<std::int64_t>(system.f_bavail) * system.f_bsize;
 }
 
-/// Reserves `bytes`. It asks first whether they are free: an fallocate that cannot succeed takes all
-/// free space before it fails, and every other program of the node would meet a full disk meanwhile.
+/// Reserves `bytes`. It asks first whether they are free: an fallocate that cannot succeed takes
+/// all free space before it fails, and every other program of the node would meet a full disk
+/// meanwhile.
 void reserve(const std::string& folder, int file, std::int64_t bytes) {
   std::int64_t free = free_bytes(file);
   const int error = free < bytes ? ENOSPC : take_space(file, bytes);

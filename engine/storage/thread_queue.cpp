@@ -37,7 +37,7 @@ class Ring {
 
 struct Order {
   int slot = 0;
-  Block block;
+  FileBlock block;
 };
 
 /// State shared by queue and workers. A worker that is blocked by a dead disk keeps it alive.
@@ -53,7 +53,7 @@ struct Shared {
   std::condition_variable ordered, ended;
 };
 
-std::int64_t move_block(const Shared& shared, const Block& block) {
+std::int64_t move_block(const Shared& shared, const FileBlock& block) {
   const int file = shared.files->files[static_cast<std::size_t>(block.file)].get();
   const auto size = static_cast<std::size_t>(block.size);
   const ssize_t moved = shared.direction == Direction::read
@@ -108,7 +108,7 @@ class ThreadQueue final : public BlockQueue {
     for (std::thread& thread : threads_) all_idle ? thread.join() : thread.detach();
   }
 
-  void start(int slot, const Block& block) override {
+  void start(int slot, const FileBlock& block) override {
     {
       const std::scoped_lock lock(shared_->mutex);
       shared_->orders.push({slot, block});

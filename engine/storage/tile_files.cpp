@@ -38,7 +38,7 @@ class StripedFiles final : public TileFiles {
   }
 
   void write(std::int64_t offset, std::span<const std::byte> from) override {
-    // A Block has one type for both directions; the writing lane only reads the memory.
+    // A block has one type for both directions; the writing lane only reads the memory.
     move(ladder_.writer(), offset, const_cast<std::byte*>(from.data()), from.size());
   }
 

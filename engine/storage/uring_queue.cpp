@@ -56,7 +56,7 @@ class KernelQueue final : public UringQueue {
     return errno;
   }
 
-  void start(int slot, const Block& block) override {
+  void start(int slot, const FileBlock& block) override {
     const bool reads = direction_ == Direction::read;
     io_uring_sqe& order = ring_.next_order();
     order.opcode = reads ? IORING_OP_READ : IORING_OP_WRITE;
@@ -87,7 +87,7 @@ class KernelQueue final : public UringQueue {
 
  private:
   /// Returns the index of the registered buffer that holds the block's memory, or the buffer count.
-  [[nodiscard]] std::size_t buffer_of(const Block& block) const {
+  [[nodiscard]] std::size_t buffer_of(const FileBlock& block) const {
     const auto holds = [&](const iovec& buffer) {
       const auto* const begin = static_cast<const std::byte*>(buffer.iov_base);
       return block.memory >= begin && block.memory + block.size <= begin + buffer.iov_len;

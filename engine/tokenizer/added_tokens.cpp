@@ -73,7 +73,7 @@ std::size_t TokenFinder::next_candidate(std::string_view text, std::size_t at) c
   return at;
 }
 
-void TokenFinder::cut(std::string_view text, std::vector<Segment>& segments) const {
+void TokenFinder::cut(std::string_view text, std::vector<TextSegment>& segments) const {
   std::size_t done = 0;
   for (std::size_t at = 0; (at = next_candidate(text, at)) < text.size();) {
     const Entry* const found = longest_at(text.substr(at));

@@ -21,7 +21,7 @@ struct AddedToken {
 };
 
 /// A part of a text: a token, or text between tokens where the token is -1.
-struct Segment {
+struct TextSegment {
   std::string_view text{};
   std::int32_t token = -1;
 };
@@ -31,7 +31,7 @@ class TokenFinder {
  public:
   void add(const AddedToken& token, const std::string& as_written);
   /// Appends the segments of a valid UTF-8 text; none is empty.
-  void cut(std::string_view text, std::vector<Segment>& segments) const;
+  void cut(std::string_view text, std::vector<TextSegment>& segments) const;
 
  private:
   struct Entry {

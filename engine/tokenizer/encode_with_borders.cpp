@@ -73,12 +73,12 @@ TokenBorder border_behind(std::span<const EncodedWord> prefix, std::span<const E
 
 }  // namespace
 
-EncodedPieces encode_with_borders(std::span<const Segment> segments,
+EncodedPieces encode_with_borders(std::span<const TextSegment> segments,
                                   std::span<const std::size_t> places, const EncodeText& encode,
                                   const TokenText& text_of) {
   EncodedPieces result;
   std::size_t next = 0;  // the place that comes next
-  for (const Segment& segment : segments) {
+  for (const TextSegment& segment : segments) {
     const auto begin = static_cast<std::size_t>(segment.text.data() - segments.front().text.data());
     const std::size_t first = result.tokens.size();
     const bool is_token = segment.token >= 0;

@@ -31,7 +31,7 @@ using TokenText = std::function<std::string_view(std::int32_t)>;
 /// character that the normalizer composes, the place is where they begin to differ. Tokens without
 /// a known text, such as those of unknown characters, count as one from the first to the last of
 /// their word.
-EncodedPieces encode_with_borders(std::span<const Segment> segments,
+EncodedPieces encode_with_borders(std::span<const TextSegment> segments,
                                   std::span<const std::size_t> places, const EncodeText& encode,
                                   const TokenText& text_of);
 

@@ -166,9 +166,9 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
     normalizer(changed);
     is_first = is_first && keeps_first(text, changed);
   }
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   normalized.cut(changed, segments);
-  for (const Segment& segment : segments) {
+  for (const TextSegment& segment : segments) {
     if (segment.token >= 0) {
       if (encoded != nullptr) encoded->push_back({std::string(segment.text), tokens.size()});
       tokens.push_back(segment.token);
@@ -214,9 +214,9 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool special)
   const std::string valid = unicode::valid(text);
   Numbers tokens;
   if (special) tokens = parts_->around.before;
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   parts_->raw.cut(valid, segments);
-  for (const Segment& segment : segments) {
+  for (const TextSegment& segment : segments) {
     if (segment.token >= 0) {
       tokens.push_back(segment.token);
     } else {
@@ -235,7 +235,7 @@ EncodedPieces Tokenizer::encode_pieces(std::span<const std::string_view> pieces)
     places.push_back(all.size());
     all += unicode::valid(piece);
   }
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   parts_->raw.cut(all, segments);
   const EncodeText encode = [&](std::string_view text, bool is_first, Numbers& tokens) {
     std::vector<EncodedWord> words;

@@ -38,7 +38,7 @@ std::vector<double> gather_figures(Group& world, double own) {
 }
 
 bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               const StepParts& parts) {
+               const RunParts& parts) {
   Trainer& trainer = parts.trainer;
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;

@@ -11,7 +11,7 @@
 namespace ds {
 
 /// The objects that take part in each step; null: not on this rank, or not configured.
-struct StepParts {
+struct RunParts {
   Trainer& trainer;
   Reporter* reporter = nullptr;
   SampleLedger* ledger = nullptr;
@@ -21,7 +21,7 @@ struct StepParts {
 /// Runs from the trainer's next step to the last one. Returns whether all steps ran; false: a rank
 /// received a signal to stop and all ranks stopped together. Collective.
 bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               const StepParts& parts);
+               const RunParts& parts);
 
 /// Returns every rank's figure, in rank order. Collective.
 std::vector<double> gather_figures(Group& world, double own);

@@ -59,6 +59,7 @@ std::vector<Violation> check_all(const std::vector<SourceFile>& files) {
   std::vector<Violation> found = check_includes(files);
   for (Violation& violation : check_text(files)) found.push_back(std::move(violation));
   for (Violation& violation : check_lists(files)) found.push_back(std::move(violation));
+  for (Violation& violation : check_names(files)) found.push_back(std::move(violation));
   return found;
 }
 

@@ -34,6 +34,9 @@ std::vector<Violation> check_text(const std::vector<SourceFile>& files);
 /// CMakeLists.txt nearest above it.
 std::vector<Violation> check_lists(const std::vector<SourceFile>& files);
 
+/// defined-twice: no two headers of the programs define types of the same name in one namespace.
+std::vector<Violation> check_names(const std::vector<SourceFile>& files);
+
 std::vector<Violation> check_all(const std::vector<SourceFile>& files);
 
 }  // namespace ds::test

@@ -26,12 +26,12 @@ class ScriptedQueue final : public BlockQueue {
   struct Disk {
     std::vector<std::vector<std::byte>> files;
     std::deque<std::int64_t> script;  // empty: kAll
-    std::vector<Block> seen;
+    std::vector<FileBlock> seen;
     int most_at_once = 0;
   };
   ScriptedQueue(Disk& disk, Direction direction) : disk_(disk), direction_(direction) {}
 
-  void start(int slot, const Block& block) override {
+  void start(int slot, const FileBlock& block) override {
     disk_.seen.push_back(block);
     std::int64_t result = kAll;
     if (!disk_.script.empty()) {
@@ -132,10 +132,10 @@ TEST_CASE("a short transfer is continued at the last whole page") {
   rig.write_all();
   CHECK(rig.disk.seen.size() == 10);
   const auto resumed = std::count_if(rig.disk.seen.begin(), rig.disk.seen.end(),
-                                     [](const Block& b) { return b.size == kPage; });
+                                     [](const FileBlock& b) { return b.size == kPage; });
   CHECK(resumed ==
         1);  // one page of the first block was left; the second block started from its beginning
-  for (const Block& block : rig.disk.seen) {
+  for (const FileBlock& block : rig.disk.seen) {
     CHECK(block.offset % kPage == 0);
     CHECK(block.size % kPage == 0);
   }
