@@ -39,7 +39,6 @@ class RowBuffer {
   [[nodiscard]] std::int64_t used() const { return used_; }
   [[nodiscard]] std::span<std::int32_t> tokens() { return tokens_; }
   [[nodiscard]] std::span<std::int32_t> targets() { return targets_; }
-  [[nodiscard]] std::span<const std::int32_t> documents() const { return documents_; }
   /// Returns the fields, which lie in the buffer. `apart`: documents do not see each other.
   [[nodiscard]] SampleRow row(bool apart) const;
 

@@ -23,7 +23,6 @@ class WeightedOrder {
   [[nodiscard]] Turn at(std::int64_t sample);
 
  private:
-  void begin();
   Turn take();
 
   std::vector<double> shares_;

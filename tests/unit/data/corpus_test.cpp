@@ -3,7 +3,6 @@
 #include "engine/data/corpus.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,32 +10,13 @@
 #include "engine/base/error.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/data/open_data.h"
+#include "support/temp_folder.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder that is removed after the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = fs::temp_directory_path() / "corpusXXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
+using Folder = ds::test::TempFolder;
 
 /// Returns the text of a part, whose windows are 4 bytes and a target.
 std::string all_of(const std::unique_ptr<ds::DataPart>& part) {

@@ -1,6 +1,5 @@
 // Tests of token files, and of rows made of them: windows, whole documents, pairs, masks, mixtures.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,27 +14,14 @@
 #include "engine/data/sampler.h"
 #include "engine/data/weighted_order.h"
 #include "engine/packing/token_writer.h"
+#include "support/temp_folder.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using Numbers = std::vector<std::int64_t>;
 
-class Folder {
- public:
-  Folder() {
-    std::string name = fs::temp_directory_path() / "tokensXXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
+using Folder = ds::test::TempFolder;
 
 struct Piece {
   std::vector<std::int32_t> tokens;

@@ -1,7 +1,6 @@
 // Tests of texts that become tokens: lines in stretches, compression, fields, repaired JSON,
 // special tokens, and a cache that several processes and threads fill.
 #include <doctest/doctest.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -15,31 +14,14 @@
 #include "engine/packing/line_reader.h"
 #include "engine/packing/raw_reader.h"
 #include "engine/packing/token_cache.h"
+#include "support/temp_folder.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 
-class Folder {
- public:
-  Folder() {
-    std::string name = fs::temp_directory_path() / "packingXXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
-  }
-
- private:
-  fs::path path_;
-};
+using Folder = ds::test::TempFolder;
 
 Lines lines_of(const std::string& path, std::int64_t begin, std::int64_t end) {
   ds::LineReader reader(path, begin, end);
