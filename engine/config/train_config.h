@@ -89,6 +89,12 @@ struct LoraConfig {
 /// answers of a conversation; masked: hidden tokens; pairs: from the encoder's text the decoder's.
 enum class DataTask : std::uint8_t { text, response, chat, masked, pairs };
 
+/// Returns whether few tokens of a text are learned. What rows of "samples" hold is not known; a
+/// model that learns hidden tokens has the task masked with them too.
+inline bool learns_few(DataTask task) {
+  return task == DataTask::response || task == DataTask::chat || task == DataTask::masked;
+}
+
 /// How rows are made of documents. cut: all documents are one stream, which is cut; whole:
 /// documents are put side by side.
 enum class RowKind : std::uint8_t { cut, whole };

@@ -30,7 +30,7 @@ class Bert : public ModelBuilder {
     close_block();
     finish(x);
     program_.extents = extents();
-    program_.extents.head_bias = program_.extents.head_sparse = true;
+    program_.extents.head_bias = true;
     return std::move(program_);
   }
 
@@ -91,7 +91,7 @@ class Bert : public ModelBuilder {
     const Activation of_head = family_.head_has_gelu ? Activation::gelu_erf : activation_;
     x = linear_activated("head.dense", dense, x, of_head);
     program_.final_activation = layernorm("head.ln", norm, x, kNoValue);
-    head(words_, bias, {.sparse = true});
+    head(words_, bias);
   }
 
   const BertFamily& family_;

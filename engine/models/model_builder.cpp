@@ -283,6 +283,7 @@ void ModelBuilder::head(ValueId weight, ValueId bias, ops::HeadLoss attrs) {
   if (bias != kNoValue) in.push_back(bias);
   attrs.valid_vocab = shape_.valid_vocab;
   attrs.chunk_rows = chunk_rows();
+  attrs.sparse = shape_.few_targets;
   emit(attrs, "head", std::move(in), {batch.loss, batch.count});
 }
 
@@ -297,6 +298,7 @@ Kernels::Extents ModelBuilder::extents() const {
           .kv_heads = fewer_kv_heads(),
           .head_size = config_.head_size,
           .key_len = shape_.cache,
+          .head_sparse = shape_.few_targets,
           .act = shape_.act};
 }
 

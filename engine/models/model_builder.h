@@ -101,7 +101,7 @@ class ModelBuilder {
   /// or among themselves. Returns kNoValue where the program has no such input.
   ValueId key_ranges(const std::string& path, ValueId documents, ValueId key_documents = kNoValue);
   /// Emits the loss of final_activation with the (V, C) weights and, if given, the bias (V).
-  /// `attrs`: scale and sparse. A program without a loss gets the logits of the rows that the input
+  /// `attrs`: scale. A program without a loss gets the logits of the rows that the input
   /// "last" names instead.
   void head(ValueId weight, ValueId bias = kNoValue, ops::HeadLoss attrs = {});
   [[nodiscard]] Kernels::Extents extents() const;

@@ -39,7 +39,9 @@ struct ModelShape {
   // which each sequence has this many; a model with an encoder also keeps the encoder's keys.
   std::int64_t cache = 0;
   std::int64_t positions = 0;  // rows of a table of learned positions; 0: seq_len
-  DataFields fields{};         // of the data; the program reads those that its model has a use for
+  // Few rows of the head have a target, so an accelerator selects those (HeadLoss::sparse).
+  bool few_targets = false;
+  DataFields fields{};  // of the data; the program reads those that its model has a use for
 };
 
 }  // namespace ds

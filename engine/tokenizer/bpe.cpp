@@ -1,9 +1,10 @@
 // Byte-pair encoding: merges adjacent tokens of a word, the merge of the lowest rank first. Source:
 // Sennrich et al., arXiv:1508.07909.
-#include <array>
+#include <atomic>
 #include <bit>
-#include <mutex>
+#include <memory>
 #include <queue>
+#include <span>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -52,33 +53,58 @@ class Merges {
   std::vector<Slot> slots_;
 };
 
-/// The tokens of words that were split before.
+/// The tokens of words that were split before. Threads share it without locks, because the most
+/// frequent words are looked up by all threads all the time: an entry is published by one exchange
+/// and never changes. A word whose places are taken is split again.
 class WordCache {
  public:
-  bool find(std::string_view word, std::vector<std::int32_t>& tokens) {
-    Shard& shard = shard_of(word);
-    const std::scoped_lock lock(shard.mutex);
-    const auto found = shard.words.find(word);
-    if (found == shard.words.end()) return false;
-    tokens.insert(tokens.end(), found->second.begin(), found->second.end());
-    return true;
+  WordCache() : places_(std::size_t{1} << 19U) {}
+  ~WordCache() {
+    for (const Place& place : places_) delete place.load(std::memory_order_relaxed);
   }
-  void insert(std::string_view word, std::vector<std::int32_t> tokens) {
-    constexpr std::size_t kMost = 1 << 15;
-    Shard& shard = shard_of(word);
-    const std::scoped_lock lock(shard.mutex);
-    if (shard.words.size() < kMost) shard.words.emplace(std::string(word), std::move(tokens));
+  WordCache(const WordCache&) = delete;
+  WordCache& operator=(const WordCache&) = delete;
+
+  bool find(std::string_view word, std::vector<std::int32_t>& tokens) const {
+    const std::size_t hash = TextHash()(word);
+    for (std::size_t i = 0; i < kProbes; ++i) {
+      const Entry* const entry = place(hash + i).load(std::memory_order_acquire);
+      if (entry == nullptr) return false;
+      if (entry->hash != hash || entry->word != word) continue;
+      tokens.insert(tokens.end(), entry->tokens.begin(), entry->tokens.end());
+      return true;
+    }
+    return false;
+  }
+  void insert(std::string_view word, std::span<const std::int32_t> tokens) {
+    const std::size_t hash = TextHash()(word);
+    auto made = std::make_unique<Entry>(
+        Entry{hash, std::string(word), {tokens.begin(), tokens.end()}});
+    for (std::size_t i = 0; i < kProbes; ++i) {
+      Entry* there = nullptr;
+      if (place(hash + i).compare_exchange_strong(there, made.get(), std::memory_order_acq_rel)) {
+        made.release();
+        return;
+      }
+      if (there->hash == hash && there->word == word) return;
+    }
   }
 
  private:
-  struct Shard {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::vector<std::int32_t>, TextHash, std::equal_to<>> words;
+  struct Entry {
+    std::size_t hash;
+    std::string word;
+    std::vector<std::int32_t> tokens;
   };
-  Shard& shard_of(std::string_view word) {
-    return shards_[TextHash()(word) >> 7U & (shards_.size() - 1)];
+  using Place = std::atomic<Entry*>;
+  static constexpr std::size_t kProbes = 4;
+
+  [[nodiscard]] const Place& place(std::size_t hash) const {
+    return places_[hash & (places_.size() - 1)];
   }
-  std::array<Shard, 16> shards_;
+  [[nodiscard]] Place& place(std::size_t hash) { return places_[hash & (places_.size() - 1)]; }
+
+  std::vector<Place> places_;
 };
 
 class Bpe final : public TokenModel {
@@ -107,10 +133,9 @@ class Bpe final : public TokenModel {
     }
     if (word.size() > kLongest) return merge(parts_of(word), tokens);
     if (cache_.find(word, tokens)) return;
-    std::vector<std::int32_t> made;
-    merge(parts_of(word), made);
-    tokens.insert(tokens.end(), made.begin(), made.end());
-    cache_.insert(word, std::move(made));
+    const std::size_t before = tokens.size();
+    merge(parts_of(word), tokens);
+    cache_.insert(word, std::span(tokens).subspan(before));
   }
 
  private:

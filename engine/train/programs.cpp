@@ -142,6 +142,7 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                          .valid_vocab = config.model.tokens,
                          .act = act_of(config.precision.dtype),
                          .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
+                         .few_targets = learns_few(config.data.task),
                          .fields = config.data.fields};
   ModelShape training = shape;
   training.dropout = config.model.dropout;
