@@ -53,6 +53,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("Llama: where few tokens are learned, the head selects rows, forward and backward") {
+  CHECK(learns_few(DataTask::response));
+  CHECK(learns_few(DataTask::chat));
+  CHECK(learns_few(DataTask::masked));
+  CHECK_FALSE(learns_few(DataTask::text));
+  CHECK_FALSE(learns_few(DataTask::pairs));
+  ModelConfig config = tiny_config();
+  config.arch = "llama";
+  for (const bool few : {false, true}) {
+    const Program step = differentiate(build_model(
+        config, {.micro = 2, .seq_len = 4, .valid_vocab = 60, .few_targets = few}));
+    CHECK(step.extents.head_sparse == few);
+    for (const Op& op : step.ops) {
+      if (is<ops::HeadLoss>(op)) CHECK(as<ops::HeadLoss>(op).sparse == few);
+      if (is<ops::HeadLossBackward>(op)) CHECK(as<ops::HeadLossBackward>(op).sparse == few);
+    }
+  }
+}
+
 TEST_CASE("Llama: groups, and a head that is tied or not") {
   const auto groups_of = [](const Program& program) {
     std::string names;
