@@ -24,10 +24,10 @@ std::vector<Column> columns_of(std::span<const StepLine> lines, std::size_t most
   return columns;
 }
 
-const Position& position_of(std::span<const StepLine> lines, const Column& column) {
-  if (column.begin == 0) return lines.front().at;
-  if (column.end == lines.size()) return lines.back().at;
-  return lines[(column.begin + column.end - 1) / 2].at;
+std::size_t line_of(std::span<const StepLine> lines, const Column& column) {
+  if (column.begin == 0) return 0;
+  if (column.end == lines.size()) return lines.size() - 1;
+  return (column.begin + column.end - 1) / 2;
 }
 
 bool Curve::has_numbers() const {

@@ -20,9 +20,10 @@ struct Column {
 /// ones. Up to `most` lines have a column each.
 std::vector<Column> columns_of(std::span<const StepLine> lines, std::size_t most);
 
-/// Returns the line that stands for a column on the horizontal axis: its middle one, but the very
-/// first and last line for the first and last column, so that a curve has its true ends.
-const Position& position_of(std::span<const StepLine> lines, const Column& column);
+/// Returns the index of the line that stands for a column on the horizontal axis: its middle one,
+/// but the very first and last line for the first and last column, so that a curve has its true
+/// ends.
+std::size_t line_of(std::span<const StepLine> lines, const Column& column);
 
 /// Mean, least and most of one figure. A column without a finite number has NaN.
 struct Curve {

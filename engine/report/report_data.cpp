@@ -19,12 +19,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kPoints = 1000, kPointsOfAll = 10000, kFewestPoints = 60;
-constexpr std::size_t kPhaseColumns = 120, kPhaseColumnsOfAll = 1200;
-constexpr std::size_t kMarks = 300;        // validations of one set, checkpoints
+constexpr std::size_t kMostEvents = 300;
 constexpr std::size_t kMostSets = 12;      // named validation sets
 constexpr std::size_t kMostRanks = 8;      // ranks that were slowest
 constexpr std::size_t kLongestText = 300;  // bytes of a value of the configuration
+
+/// How many points a run may have, so that a page stays below 2 MB for any number of runs up to
+/// about 100.
+struct RunLimits {
+  std::size_t points, phase_columns;
+  std::size_t marks;  // validations of all sets together, or checkpoints
+};
+
+RunLimits limits_for(std::size_t runs) {
+  const auto share = [runs](std::size_t all, std::size_t fewest, std::size_t most) {
+    return std::clamp(all / runs, fewest, most);
+  };
+  return {share(10000, 60, 1000), share(1200, 12, 120), share(5000, 24, 500)};
+}
 
 std::string clipped(const std::string& text) {
   return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "…";
@@ -53,19 +65,27 @@ Json positions() {
   return {{"step", Json::array()}, {"tokens", Json::array()}, {"elapsed", Json::array()}};
 }
 
+/// Whether a figure jumps from line to line, so that its least and most say more than one value.
+bool is_noisy(Figure figure) {
+  return figure == Figure::loss || figure == Figure::grad_norm || figure == Figure::tokens_per_s;
+}
+
 Json figures_json(const JoinedRun& run, std::size_t most) {
   const std::vector<Column> columns = columns_of(run.steps, most);
   Json json = positions();
-  for (const Column& column : columns) add_position(json, position_of(run.steps, column));
+  for (const Column& column : columns) add_position(json, run.steps[line_of(run.steps, column)].at);
   const bool has_each = columns.size() == run.steps.size();
   for (std::size_t i = 0; i < kFigures; ++i) {
     const auto figure = static_cast<Figure>(i);
-    const Curve curve =
+    Curve curve =
         curve_of(run.steps, columns, [figure](const StepLine& line) { return line.of(figure); });
     if (!curve.has_numbers()) continue;
     Json& held = json["figures"][std::string(kFigureKeys[i])];
+    if (!is_noisy(figure))
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        curve.mean[k] = run.steps[line_of(run.steps, columns[k])].of(figure);
     held["mean"] = rounded(curve.mean);
-    if (has_each) continue;
+    if (has_each || !is_noisy(figure)) continue;
     held["least"] = rounded(curve.least);
     held["most"] = rounded(curve.most);
   }
@@ -85,7 +105,7 @@ Json phases_json(const JoinedRun& run, std::size_t most) {
   if (lines.empty()) return nullptr;
   Json json = positions();
   const std::vector<Column> columns = columns_of(lines, most);
-  for (const Column& column : columns) add_position(json, position_of(lines, column));
+  for (const Column& column : columns) add_position(json, lines[line_of(lines, column)].at);
   json["lines"] = lines.size();
   for (std::size_t i = 0; i < kStepPhases; ++i) {
     if (sums[i] <= 0) continue;
@@ -104,15 +124,15 @@ Json phases_json(const JoinedRun& run, std::size_t most) {
 }
 
 /// Returns every so many-th index of `count`, the last one included.
-std::vector<std::size_t> thinned(std::size_t count) {
+std::vector<std::size_t> thinned(std::size_t count, std::size_t most) {
   std::vector<std::size_t> kept;
-  const std::size_t each = (count + kMarks - 1) / kMarks;
+  const std::size_t each = (count + most - 1) / most;
   for (std::size_t i = 0; i < count; ++i)
     if (i % std::max<std::size_t>(each, 1) == 0 || i + 1 == count) kept.push_back(i);
   return kept;
 }
 
-Json validations_json(const JoinedRun& run) {
+Json validations_json(const JoinedRun& run, std::size_t marks) {
   std::map<std::string, std::vector<const ValidationLine*>> sets;
   for (const ValidationLine& line : run.validations) sets[line.set].push_back(&line);
   Json list = Json::array();
@@ -121,7 +141,8 @@ Json validations_json(const JoinedRun& run) {
     Json json = {{"name", clipped(name)}};
     json.update(positions());
     json["loss"] = Json::array();
-    for (const std::size_t i : thinned(lines.size())) {
+    for (const std::size_t i : thinned(
+             lines.size(), std::max<std::size_t>(marks / std::min(sets.size(), kMostSets), 2))) {
       add_position(json, lines[i]->at);
       json["loss"].push_back(rounded(lines[i]->loss));
     }
@@ -130,7 +151,7 @@ Json validations_json(const JoinedRun& run) {
   return list;
 }
 
-Json saves_json(const JoinedRun& run) {
+Json saves_json(const JoinedRun& run, std::size_t marks) {
   if (run.saves.empty()) return nullptr;
   Json json = positions();
   double stall = 0, longest = 0, written = 0;
@@ -147,7 +168,7 @@ Json saves_json(const JoinedRun& run) {
   json["written_mean"] = rounded(written / static_cast<double>(run.saves.size()));
   json["stall"] = json["written"] = Json::array();
   // Pauses are few and short: the longest of those that share a mark is shown.
-  const std::size_t each = std::max<std::size_t>((run.saves.size() + kMarks - 1) / kMarks, 1);
+  const std::size_t each = std::max<std::size_t>((run.saves.size() + marks - 1) / marks, 1);
   for (std::size_t begin = 0; begin < run.saves.size(); begin += each) {
     const auto group =
         std::span(run.saves).subspan(begin, std::min(each, run.saves.size() - begin));
@@ -165,7 +186,7 @@ Json facts_json(const Facts& facts) {
   return list;
 }
 
-Json run_json(const ReportRun& given, std::int64_t now, std::size_t runs) {
+Json run_json(const ReportRun& given, std::int64_t now, const RunLimits& limits) {
   const std::vector<RunPart>& parts = given.files.parts;
   const JoinedRun run = join_parts(parts);
   const RunPart& newest = parts.back();
@@ -179,21 +200,20 @@ Json run_json(const ReportRun& given, std::int64_t now, std::size_t runs) {
   json["lines"] = run.steps.size();
   json["results"] = facts_json(result_facts(newest, run));
   json["setup"] = facts_json(setup_facts(parts, run, state));
-  json["curves"] = figures_json(run, std::clamp(kPointsOfAll / runs, kFewestPoints, kPoints));
-  json["validations"] = validations_json(run);
-  json["saves"] = saves_json(run);
-  json["phases"] =
-      phases_json(run, std::clamp(kPhaseColumnsOfAll / runs, std::size_t{12}, kPhaseColumns));
+  json["curves"] = figures_json(run, limits.points);
+  json["validations"] = validations_json(run, limits.marks);
+  json["saves"] = saves_json(run, limits.marks);
+  json["phases"] = phases_json(run, limits.phase_columns);
   json["resumes"] = positions();
   for (const Resume& resume : run.resumes) {
     const auto line = std::ranges::upper_bound(run.steps, resume.step, {},
                                                [](const StepLine& step) { return step.at.step; });
-    if (line != run.steps.end() && json["resumes"]["step"].size() < kMarks)
+    if (line != run.steps.end() && json["resumes"]["step"].size() < limits.marks)
       add_position(json["resumes"], line->at);
   }
   json["events"] = Json::array();
   for (const RunEvent& event : events_of(parts, run)) {
-    if (json["events"].size() == kMarks) break;
+    if (json["events"].size() == kMostEvents) break;
     json["events"].push_back({event.step, clipped(event.text)});
   }
   return json;
@@ -216,7 +236,7 @@ ReportData::ReportData(std::size_t runs, std::int64_t now) : held_(std::make_uni
 ReportData::~ReportData() = default;
 
 void ReportData::add(const ReportRun& run) {
-  held_->runs.push_back(run_json(run, held_->now, held_->expected));
+  held_->runs.push_back(run_json(run, held_->now, limits_for(held_->expected)));
   held_->configs.push_back(run.files.parts.back().config);
 }
 

@@ -101,7 +101,7 @@ std::string parameters_text(const RunPart& part) {
 
 /// Returns when a process began, as it wrote it, else the time of its config.toml.
 std::string started_text(const RunPart& part) {
-  const std::string told = text_at(part.start, "started");
+  const std::string told = text_at(part.start, "started").substr(0, 16);  // to the minute
   return !told.empty() ? told : part.begun ? utc(*part.begun) : std::string();
 }
 

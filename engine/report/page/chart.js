@@ -51,15 +51,7 @@ class Chart {
     return series.cache;
   }
 
-  xRange() {
-    let from = Infinity, to = -Infinity;
-    for (const series of this.shown())
-      for (const x of this.points(series).x) { from = Math.min(from, x); to = Math.max(to, x); }
-    if (state.zoom) return state.zoom;
-    if (!(to >= from)) return [0, 1];
-    if (from < to / 8) from = 0;
-    return to > from ? [from, to] : [from - 0.5, to + 0.5];
-  }
+  xRange() { return state.zoom || sharedRange(); }
 
   yRange([from, to]) {
     let low = Infinity, high = -Infinity;
@@ -143,7 +135,7 @@ class Chart {
   paintLine(group, series, bottom) {
     const points = this.points(series);
     group.append(shape("path", {class: "line " + colorOf(series.run), d: this.linePath(points.x, points.line, series.style === "steps"),
-      "stroke-dasharray": series.style === "dots" ? "none" : dashOf(series.run)}));
+      "stroke-dasharray": dashOf(series.run)}));
     if (series.style === "dots" && points.x.length <= 150)
       points.x.forEach((x, i) => {
         if (this.canShow(points.line[i]))
@@ -253,13 +245,30 @@ class Chart {
       if (row.at !== null && row.x !== undefined && row.at !== undefined)
         this.cursor.append(shape("circle", {class: "dot " + colorOf(row.run), cx: row.x, cy: row.at, r: 3.5}));
     if (!isHere) return;
-    this.tip.replaceChildren(element("p", {}, kAxes[state.axis].exact(state.cursor)), tipTable(rows));
+    const known = rows.filter((row) => row.value !== "–");
+    this.tip.replaceChildren(element("p", {}, kAxes[state.axis].exact(state.cursor)),
+      known.length ? tipTable(known) : element("p", {}, "no run has a value here"));
     this.tip.hidden = false;
-    const isRight = at > this.width / 2;
-    this.tip.style.left = isRight ? "" : Math.min(at + 14, this.width - this.tip.offsetWidth) + "px";
-    this.tip.style.right = isRight ? Math.min(this.width - at + 14, this.width - this.tip.offsetWidth) + "px" : "";
+    this.tip.style.left = "0";
+    const room = this.width - this.tip.offsetWidth;
+    const left = at > this.width / 2 ? at - 14 - this.tip.offsetWidth : at + 14;
+    this.tip.style.left = Math.max(0, Math.min(left, room)) + "px";
     this.tip.style.top = Math.max(0, height - this.tip.offsetHeight / 2) + "px";
   }
+}
+
+/** From the first to the last place of the runs shown: the same for all charts. */
+function sharedRange() {
+  let from = Infinity, to = -Infinity;
+  data.runs.forEach((run, i) => {
+    const places = run.curves[state.axis];
+    if (state.hidden.has(i) || places.length === 0) return;
+    from = Math.min(from, places[0] ?? Infinity);
+    to = Math.max(to, places[places.length - 1] ?? -Infinity);
+  });
+  if (!(to >= from)) return [0, 1];
+  if (from < to / 8) from = 0;
+  return to > from ? [from, to] : [from - 0.5, to + 0.5];
 }
 
 function tipTable(rows) {

@@ -51,7 +51,7 @@ function start() {
     element("button", {type: "button", id: "zoom-out", class: "small", hidden: true, onclick: () => setZoom(null)}, "Zoom out")));
   toolbar.hidden = false;
   document.getElementById("main").append(...[runsSection(), curvesSection(), phasesSection(), savesSection(),
-    differencesSection(), eventsSection()].filter((part) => part !== null));
+    eventsSection()].filter((part) => part !== null));
   drawAll();
 }
 start();

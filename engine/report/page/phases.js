@@ -19,6 +19,11 @@ class PhaseChart extends Chart {
     this.series = [{run, x: phases, mean: sums, style: "plain"}];
   }
   shown() { return this.series; }
+  xRange() {
+    const places = this.points(this.series[0]).x;
+    const first = places[0] < places[places.length - 1] / 8 ? 0 : places[0];
+    return state.zoom || (places[places.length - 1] > first ? [first, places[places.length - 1]] : [first - 0.5, first + 0.5]);
+  }
   yRange(xRange) { return [0, super.yRange(xRange)[1]]; }
   paint(group) {
     const {x: at} = this.points(this.series[0]);
