@@ -278,39 +278,6 @@ function tipTable(rows) {
     rows.some((each) => each.more) ? element("td", {class: "tip-more"}, row.more || "") : null))));
 }
 
-/** The index of the number nearest to `x` in a sorted list; -1 in an empty one. */
-function nearest(sorted, x) {
-  let low = 0, high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] < x) low = middle + 1; else high = middle;
-  }
-  if (low === sorted.length) return sorted.length - 1;
-  return low > 0 && x - sorted[low - 1] < sorted[low] - x ? low - 1 : low;
-}
-
-/** A Gaussian whose width is a percentage of the curve; unlike a running mean it does not lag. */
-function smoothed(values, percent) {
-  const sigma = (percent / 100) * values.length;
-  if (sigma < 0.3) return values;
-  const radius = Math.ceil(3 * sigma);
-  const weights = Array.from({length: radius + 1}, (_, i) => Math.exp(-0.5 * (i / sigma) ** 2));
-  return values.map((value, i) => {
-    if (value === null) return null;
-    let sum = 0, total = 0;
-    // Near an end about as far to the other side, so that the ends of a falling curve do not bend.
-    const before = Math.min(radius, i), after = Math.min(radius, values.length - 1 - i);
-    const limit = Math.max(Math.min(before, after), Math.ceil(sigma));
-    for (let j = i - Math.min(before, limit); j <= i + Math.min(after, limit); ++j) {
-      if (values[j] === null) continue;
-      const weight = weights[Math.abs(j - i)];
-      sum += weight * values[j];
-      total += weight;
-    }
-    return sum / total;
-  });
-}
-
 function moveCursor(chart, x, height, isSpoken = false) {
   state.cursor = x;
   for (const each of charts) each.showCursor(each === chart && x !== null, height);

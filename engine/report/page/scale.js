@@ -1,4 +1,4 @@
-// Scales, ticks and numbers as text. A scale maps values to pixels.
+// Scales, ticks, numbers as text, and smoothing. A scale maps values to pixels.
 
 const kPrefixes = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e3, " k"]];
 
@@ -82,6 +82,39 @@ function linearScale(from, to, start, end) {
 function logScale(from, to, start, end) {
   const inner = linearScale(Math.log(from), Math.log(to), start, end);
   return (value) => inner(Math.log(value));
+}
+
+/** The index of the number nearest to `x` in a sorted list; -1 in an empty one. */
+function nearest(sorted, x) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < x) low = middle + 1; else high = middle;
+  }
+  if (low === sorted.length) return sorted.length - 1;
+  return low > 0 && x - sorted[low - 1] < sorted[low] - x ? low - 1 : low;
+}
+
+/** A Gaussian whose width is a percentage of the curve; unlike a running mean it does not lag. */
+function smoothed(values, percent) {
+  const sigma = (percent / 100) * values.length;
+  if (sigma < 0.3) return values;
+  const radius = Math.ceil(3 * sigma);
+  const weights = Array.from({length: radius + 1}, (_, i) => Math.exp(-0.5 * (i / sigma) ** 2));
+  return values.map((value, i) => {
+    if (value === null) return null;
+    let sum = 0, total = 0;
+    // Near an end about as far to the other side, so that the ends of a falling curve do not bend.
+    const before = Math.min(radius, i), after = Math.min(radius, values.length - 1 - i);
+    const limit = Math.max(Math.min(before, after), Math.ceil(sigma));
+    for (let j = i - Math.min(before, limit); j <= i + Math.min(after, limit); ++j) {
+      if (values[j] === null) continue;
+      const weight = weights[Math.abs(j - i)];
+      sum += weight * values[j];
+      total += weight;
+    }
+    return sum / total;
+  });
 }
 
 // The three horizontal axes, by the key of the data.

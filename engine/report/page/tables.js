@@ -11,10 +11,10 @@ function cardTable(head, rows) {
         class: typeof cell !== "string" ? null : cell === "–" ? "none" : cell.length <= 20 ? "short" : null}, cell))))));
 }
 
-/** Labels of a list of facts of all runs, in the order in which they appear first. */
+/** Labels of a list of facts of all runs, in the order of the run that has the most of them. */
 function labelsOf(key) {
   const labels = [];
-  for (const run of data.runs)
+  for (const run of [...data.runs].sort((a, b) => b[key].length - a[key].length))
     for (const [label] of run[key]) if (!labels.includes(label)) labels.push(label);
   return labels;
 }
