@@ -145,18 +145,23 @@ std::vector<RunEvent> loss_events(const JoinedRun& run) {
   return events;
 }
 
+/// Returns one event for skipped steps of consecutive lines, at the first of them.
 std::vector<RunEvent> skip_events(const JoinedRun& run) {
   std::vector<RunEvent> events;
-  double before = 0;
+  double before = 0, together = 0;
+  bool goes_on = false;
   for (const StepLine& line : run.steps) {
     const double skipped = line.of(Figure::skipped);
-    if (skipped > before) {
-      const double more = skipped - before;
-      events.push_back(
-          {line.at.step, more == 1 ? "skipped 1 step: gradients not finite"
-                                   : fmt::format("skipped {} steps: gradients not finite", more)});
+    if (!std::isfinite(skipped)) continue;
+    const double more = skipped - before;
+    before = skipped;
+    if (more > 0) {
+      together = goes_on ? together + more : more;
+      if (!goes_on) events.push_back({line.at.step, ""});
+      events.back().text = fmt::format("skipped {} step{}: gradients not finite", together,
+                                       together == 1 ? "" : "s");
     }
-    if (std::isfinite(skipped)) before = skipped;
+    goes_on = more > 0;
   }
   return events;
 }

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Opens a report in a headless Chromium, narrow and wide, light and dark: uses every control, and checks that there is no error,
 # no text on top of another, nothing wider than the page, and no request. Needs chromium; takes a minute.
-#   tests/e2e/report_in_browser.sh [PAGE.html [FOLDER FOR SCREENSHOTS]]     without PAGE: of two short runs
+#   tests/e2e/report_in_browser.sh [PAGE.html [FOLDER FOR SCREENSHOTS]]     without PAGE: of two short runs, one with a hostile name
 set -u
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "skipped: no chromium"; exit 77; }
 DS_SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 page=${1:-} shots=${2:-}
 if [ -z "$page" ]; then
   . "$DS_SOURCE/tests/support/train_ranks.sh"
-  run_job 1 first data.validation=0.05 train.validate_every=5 checkpoint.dir="$work/saves" checkpoint.every=5
+  run_job 1 'a<img src=x onerror=alert(1)>' data.validation=0.05 train.validate_every=5 checkpoint.dir="$work/saves" checkpoint.every=5
   run_job 1 second optimizer.lr=1e-3 precision.dtype=fp16
   page=$work/report.html
-  "$dsrunner" report "$work/first" "$work/second" --out "$page" >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
+  "$dsrunner" report "$work/a<img src=x onerror=alert(1)>" "$work/second" --out "$page" >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
 else
   work=$(mktemp -d)
   failures=0
@@ -56,6 +56,7 @@ function hover(when) {
 const frame = () => new Promise((done) => setTimeout(done, 60));
 addEventListener("load", async () => {
   await frame();
+  if (document.querySelector("img")) problems.push("a text became an element");
   lookAt("at first");
   hover("at first");
   for (const choice of document.querySelectorAll(".segments input")) {
