@@ -7,7 +7,7 @@
 namespace ds::report {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 constexpr double kMostStep = 9007199254740992.0;  // 2^53: whole numbers above are not exact
 
@@ -26,7 +26,7 @@ enum class Other : std::uint8_t {
 };
 
 /// Collects the known keys of one line without building a tree: a log has up to millions of lines.
-class LineHandler final : public nlohmann::json_sax<Json> {
+class LineHandler final : public nlohmann::json_sax<PlainJson> {
  public:
   LineHandler() {
     step_.figures.fill(kNoNumber);
@@ -74,7 +74,7 @@ class LineHandler final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                   const Json::exception& /*error*/) override {
+                   const PlainJson::exception& /*error*/) override {
     return false;
   }
 
@@ -133,7 +133,7 @@ class LineHandler final : public nlohmann::json_sax<Json> {
 
 MetricsLine parse_metrics_line(std::string_view line) {
   LineHandler handler;
-  if (!Json::sax_parse(line, &handler)) return BrokenLine{};
+  if (!PlainJson::sax_parse(line, &handler)) return BrokenLine{};
   return handler.line();
 }
 
