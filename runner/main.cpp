@@ -22,6 +22,7 @@
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
 #include "runner/rank_env.h"
+#include "runner/report_command.h"
 #include "runner/sample_command.h"
 
 namespace {
@@ -33,7 +34,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average | sample | data | convert ...  see dslaunch plan --help, ...
+  dsrunner plan | inspect | export | average | sample | data | convert | report ...  see dslaunch plan --help, ...
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
@@ -66,6 +67,7 @@ constexpr Tool kTools[] = {
     {"sample", ds::run_sample},
     {"convert", ds::run_convert},
     {"data", ds::run_data},
+    {"report", ds::run_report},
 };
 
 const Tool* find_tool(std::string_view name) {

@@ -158,6 +158,16 @@ constexpr ToolOption kData[] = {
     {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
 };
 
+constexpr ToolOption kReport[] = {
+    {"--out", Kind::text, "FILE",
+     "Page to write; an older report is replaced, any other file is refused\n"
+     "(default: report.html)"},
+    {"--names", Kind::text, "A,B",
+     "Names of the runs in the page, one for each, separated by commas\n"
+     "(default: the names of their folders)"},
+    {"--json", Kind::flag, "", "Print the data of the page as JSON, and write no page"},
+};
+
 /// "fp32, bf16, fp16"
 std::string listed(std::string_view choices) {
   std::string list;
@@ -197,6 +207,7 @@ std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "sample") return kSample;
   if (tool == "convert") return kConvert;
   if (tool == "data") return kData;
+  if (tool == "report") return kReport;
   DS_ASSERT(tool == "average");
   return kAverage;
 }

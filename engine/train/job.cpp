@@ -240,7 +240,7 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
                      request.started);
     reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
-                     world.size());
+                     world.size(), request.local_ranks);
   });
   // From here on, no more memory is allocated.
   Trainer& trainer = *made;

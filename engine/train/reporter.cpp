@@ -3,13 +3,23 @@
 
 #include <unistd.h>
 
+#include "engine/base/own_host_name.h"
 #include "engine/base/units.h"
+#include "engine/monitor/run_start.h"
 #include "engine/program/freeze.h"
+#include "engine/train/build_id.h"
 
 namespace ds {
 namespace {
 
 constexpr std::size_t kMedianWindow = 4096;  // logged steps
+
+/// Returns when the process began, in seconds since 1970.
+std::int64_t start_time(Clock::time_point started) {
+  using std::chrono::system_clock;
+  const auto ago = std::chrono::duration_cast<system_clock::duration>(Clock::now() - started);
+  return system_clock::to_time_t(system_clock::now() - ago);
+}
 
 }  // namespace
 
@@ -27,7 +37,7 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::ti
 double Reporter::elapsed() const { return seconds_of(Clock::now() - started_); }
 
 void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
-                      int world_size) {
+                      int world_size, int local_ranks) {
   flops_per_token_ = trainer.flops_per_token();
   summary_.parameters = trainer.parameters();
   summary_.world_size = world_size;
@@ -36,6 +46,14 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
     summary_.planned_bytes += trainer.plan().of(tier).total_bytes;
   summary_.planned_file_bytes = trainer.plan().of(Tier::nvme).total_bytes;
   summary_.rss_anon_before_arena = trainer.anonymous_bytes_before_arena();
+  folder_.write("run.json",
+                run_start_json({.started_s = start_time(started_),
+                                .build = fmt::format("{}, {:.12}", library_versions(), build_id()),
+                                .host = own_host_name(),
+                                .device = device,
+                                .world_size = world_size,
+                                .local_ranks = local_ranks,
+                                .parameters = trainer.parameters()}));
   if (!folder_.note().empty()) progress_.note(folder_.note());
   const ModelConfig& model = config_.model;
   progress_.note(fmt::format("model    {} {} layers x {} wide, {} heads: {} parameters, {}",

@@ -26,7 +26,7 @@ class Reporter {
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
   void header(const Trainer& trainer, const DataSet& data, const std::string& device,
-              int world_size);
+              int world_size, int local_ranks);
   /// Sets the matrix peak of all ranks together, in FLOP/s. Called after a logged step.
   void set_matrix_peak(double flops) {
     matrix_peak_ = flops;

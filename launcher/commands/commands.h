@@ -28,6 +28,7 @@ extern const Command kSampleCommand;
 extern const Command kAverageCommand;
 extern const Command kConvertCommand;
 extern const Command kDataCommand;
+extern const Command kReportCommand;
 
 // Commands on running jobs.
 extern const Command kPsCommand;

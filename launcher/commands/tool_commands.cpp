@@ -1,4 +1,4 @@
-// Subcommands plan, inspect, export, average, sample, data and convert: checks the words by the
+// Subcommands plan, inspect, export, average, sample, data, report and convert: checks the words by the
 // tables in engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -101,6 +101,11 @@ void check_data(const Words& words) {
   train_command({.config = words[1], .overrides = {}});
 }
 
+void check_report(const Words& words) {
+  if (words.empty())
+    usage_error("no run folder is given", "usage: dslaunch report RUN... [--out report.html]");
+}
+
 void check_convert(const Words& words) {
   if (words.size() != 1)
     usage_error("convert takes one DeepSpeed configuration",
@@ -186,6 +191,19 @@ constinit const Command kConvertCommand = {
         "key deepspeed of a train.toml takes such a file without conversion. docs/deepspeed.md\n"
         "lists every key.",
     .options = shown<kConvertCommand>,
+};
+
+constinit const Command kReportCommand = {
+    .name = "report",
+    .summary = "Write a page with the curves of one or several runs",
+    .run = run_tool<kReportCommand, check_report>,
+    .synopsis = "RUN... [options]",
+    .details =
+        "RUN is a run folder (log.dir). Runs that are still going on and runs that were killed can\n"
+        "be shown, too; the parts of a resumed run are joined. The page is one HTML file that "
+        "needs\n"
+        "no network. docs/metrics.md explains it.",
+    .options = shown<kReportCommand>,
 };
 
 constinit const Command kAverageCommand = {

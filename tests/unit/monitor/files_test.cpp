@@ -12,6 +12,7 @@
 #include "engine/config/print.h"
 #include "engine/monitor/metrics_writer.h"
 #include "engine/monitor/run_folder.h"
+#include "engine/monitor/run_start.h"
 #include "engine/monitor/summary.h"
 
 namespace {
@@ -177,4 +178,20 @@ TEST_CASE("the median, also of the last values when there are many") {
   CHECK(meter.median() == 2.5);
   for (const double value : {10.0, 10.0, 10.0}) meter.add(value);
   CHECK(meter.median() == 10.0);
+}
+
+TEST_CASE("run.json: what is known before the first step") {
+  const std::string text = ds::run_start_json({.started_s = 1785585600,
+                                               .build = "dslaunch 0.1.0",
+                                               .host = "node-1\xff",
+                                               .device = "CPU",
+                                               .world_size = 8,
+                                               .local_ranks = 4,
+                                               .parameters = 100});
+  const auto json = nlohmann::json::parse(text);
+  CHECK(json["started"] == "2026-08-01 12:00:00");
+  CHECK(json["build"] == "dslaunch 0.1.0");
+  CHECK(json["host"] == "node-1\xef\xbf\xbd");
+  CHECK(json["world_size"] == 8);
+  CHECK(json["local_ranks"] == 4);
 }
