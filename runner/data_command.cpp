@@ -1,5 +1,5 @@
 // data pack: texts to Megatron's pair of files. data show: the samples of one step, as a model
-// reads them.
+// reads them. data train-tokenizer has a file of its own.
 #include "runner/data_command.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include "engine/data/open_data.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "runner/tool_progress.h"
+#include "runner/train_tokenizer_command.h"
 
 namespace ds {
 namespace {
@@ -177,8 +178,9 @@ int run_data(const std::vector<std::string>& words) {
   const std::string what = read.others.empty() ? "" : read.others.front();
   if (what == "pack") return pack(read);
   if (what == "show") return show(read);
+  if (what == "train-tokenizer") return train_tokenizer(read);
   throw Error(ErrorKind::usage,
-              what.empty() ? "data needs pack or show"
+              what.empty() ? "data needs pack, show or train-tokenizer"
                            : fmt::format("data {} is not one of its tasks", what),
               "dslaunch data pack|show train.toml");
 }
