@@ -57,14 +57,13 @@ void add_special(TokenizerRequest& request, std::vector<std::string> more) {
       throw Error(ErrorKind::usage,
                   fmt::format("--special: the token \"{}\" is there twice",
                               printable_text(token, 100)),
-                  fmt::format("the kind {} has {} special tokens of its own", request.kind.name,
-                              request.kind.special.size()));
+                  fmt::format("those of the kind {} need not be named", request.kind.name));
   request.more = std::move(more);
   const auto least = kBytes + static_cast<std::int64_t>(all.size());
   if (request.vocab < least)
     throw Error(ErrorKind::usage,
-                fmt::format("--vocab {} is too small: {} bytes and {} special tokens are {}",
-                            request.vocab, kBytes, all.size(), least),
+                fmt::format("--vocab {} is too small: {} bytes and {} special token{} are {}",
+                            request.vocab, kBytes, all.size(), all.size() == 1 ? "" : "s", least),
                 "usual vocabularies have 8192 to 131072 tokens");
 }
 
@@ -104,7 +103,7 @@ std::vector<CountedPiece> pieces_of(const TokenizerRequest& request) {
       count_pieces(request.texts, piece_pattern(request.pattern), work);
   if (pieces.empty())
     throw Error(ErrorKind::config, "the files have no text",
-                "data.fields of train.toml, and --fields here, name what is read of lines of JSON");
+                "give other files, or name other fields of lines of JSON with --fields");
   return pieces;
 }
 

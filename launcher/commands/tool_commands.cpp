@@ -173,7 +173,7 @@ constinit const Command kDataCommand = {
     .name = "data",
     .summary = "Make token files or a tokenizer of texts, or show what a step reads",
     .run = run_tool<kDataCommand, check_data>,
-    .synopsis = "pack|show train.toml [key=value ...] [options] | train-tokenizer FILE... [options]",
+    .synopsis = "pack|show train.toml [key=value ...] | train-tokenizer FILE... [options]",
     .details =
         "pack tokenizes data.train and writes Megatron's pair of files, which data.format =\n"
         "\"tokens\" reads. It can be interrupted and repeated: what is done is kept. show prints "
