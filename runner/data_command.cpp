@@ -105,6 +105,7 @@ class TextWriter {
   TextWriter(const DataSet& data, bool colours) : data_(data), colours_(colours) {}
 
   void write(const Shown& shown) const {
+    if (data_.fields.encoder_len > 0) write_source(shown);
     const auto &tokens = shown.of(input::kTokens), &targets = shown.of(input::kTargets);
     const auto& documents = shown.of(input::kDocuments);
     std::size_t i = 0;
@@ -125,6 +126,18 @@ class TextWriter {
   }
 
  private:
+  /// Writes what the encoder reads, in gray on a terminal.
+  void write_source(const Shown& shown) const {
+    const auto& tokens = shown.of(input::kEncoderTokens);
+    const auto& documents = shown.of(input::kEncoderDocuments);
+    for (std::size_t i = 0, end = 0; i < tokens.size() && documents[i] >= 0; i = end) {
+      while (end < tokens.size() && documents[end] == documents[i]) ++end;
+      fmt::print("{}{}{}{}\n", i > 0 ? "----\n" : "", colours_ ? "\033[90m" : "",
+                 text_of(std::span(tokens).subspan(i, end - i)), colours_ ? "\033[0m" : "");
+    }
+    fmt::print("====\n");
+  }
+
   [[nodiscard]] std::string text_of(std::span<const std::int32_t> tokens) const {
     return data_.tokenizer ? data_.tokenizer->decode(tokens, true) : decode_bytes(tokens);
   }

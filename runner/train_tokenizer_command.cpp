@@ -54,10 +54,10 @@ void add_special(TokenizerRequest& request, std::vector<std::string> more) {
   std::set<std::string> all(request.kind.special.begin(), request.kind.special.end());
   for (const std::string& token : more)
     if (!all.insert(token).second)
-      throw Error(ErrorKind::usage,
-                  fmt::format("--special: the token \"{}\" is there twice",
-                              printable_text(token, 100)),
-                  fmt::format("those of the kind {} need not be named", request.kind.name));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--special: the token \"{}\" is there twice", printable_text(token, 100)),
+          fmt::format("those of the kind {} need not be named", request.kind.name));
   request.more = std::move(more);
   const auto least = kBytes + static_cast<std::int64_t>(all.size());
   if (request.vocab < least)

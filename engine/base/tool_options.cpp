@@ -166,8 +166,8 @@ constexpr ToolOption kData[] = {
     {"--min-frequency", Kind::number, "N",
      "Merge only pairs that occur at least N times (default: 2)", "train-tokenizer", 1,
      std::int64_t{1} << 53},
-    {"--fields", Kind::text, "NAMES",
-     "Fields of lines of JSON that are read (default: text)", "train-tokenizer"},
+    {"--fields", Kind::text, "NAMES", "Fields of lines of JSON that are read (default: text)",
+     "train-tokenizer"},
     {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
     {"--ranks", Kind::number, "N",
      "The ranks of the job, by which a step has its samples (default: 1, or\n"

@@ -20,9 +20,8 @@ constexpr int kSentinels = 100;
 constexpr const char* kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kQwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+                               R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kO200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
@@ -61,9 +60,8 @@ Json post_processor(const TokenizerParts& parts) {
   const auto add = [&](Json& list, const std::vector<std::string>& tokens, int type) {
     for (const std::string& token : tokens) {
       list.push_back({{"SpecialToken", {{"id", token}, {"type_id", type}}}});
-      known[token] = {{"id", token},
-                      {"ids", {number_in(parts.bpe, token)}},
-                      {"tokens", Json::array({token})}};
+      known[token] = {
+          {"id", token}, {"ids", {number_in(parts.bpe, token)}}, {"tokens", Json::array({token})}};
     }
   };
   const auto text = [](const char* name, int type) -> Json {
@@ -110,8 +108,8 @@ Json model_of(const TrainedBpe& bpe) {
   auto& entries = vocab.get_ref<Json::object_t&>();
   for (std::size_t i = 0; i < bpe.tokens.size(); ++i) entries.emplace_back(bpe.tokens[i], i);
   for (const auto& [left, right] : bpe.merges)
-    merges.push_back({bpe.tokens[static_cast<std::size_t>(left)],
-                      bpe.tokens[static_cast<std::size_t>(right)]});
+    merges.push_back(
+        {bpe.tokens[static_cast<std::size_t>(left)], bpe.tokens[static_cast<std::size_t>(right)]});
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", nullptr},

@@ -12,8 +12,8 @@ namespace ds {
 
 /// What a family of models expects of its tokenizer.
 struct TokenizerKind {
-  std::string_view name;                // "bert"
-  std::vector<std::string> special;     // in the order of their numbers
+  std::string_view name;             // "bert"
+  std::vector<std::string> special;  // in the order of their numbers
   /// Of tokenizer_config.json: {"mask_token", "[MASK]"}.
   std::vector<std::pair<std::string, std::string>> named;
   std::vector<std::string> before, behind;  // what stands around a text

@@ -1,5 +1,5 @@
-// BpeTrainer: keeps the count of every pair, and a queue of pairs by count; a merge rewrites only the
-// pieces that have the pair.
+// BpeTrainer: keeps the count of every pair, and a queue of pairs by count; a merge rewrites only
+// the pieces that have the pair.
 #include "engine/tokenizer_training/train_bpe.h"
 
 #include <algorithm>

@@ -50,6 +50,50 @@ for name in gpt2 bert roberta; do
   awk -v first="$first" -v last="$last" 'BEGIN { exit !(last < first - 0.5) }' || fail "$name: the loss went from '$first' to '$last'"
 done
 
+# T5 learns spans of the text: the same bits at any world size and after a resume, and what data show shows joins to the text.
+spans=(model.preset=t5-small "${small[@]}" model.decoder_layers=2 model.head_size=16 data.tokenizer=t5 data.task=spans data.encoder_len=64
+  data.seq_len=24 determinism.virtual_ranks=6 checkpoint.resume=never)
+for ranks in 1 2 3; do
+  run_job $ranks spans$ranks "${spans[@]}" train.steps=40 checkpoint.dir="$work/saves$ranks" checkpoint.every=25 checkpoint.keep=0
+  [ -n "$(summary_of spans$ranks weights_hash)" ] && [ "$(summary_of spans$ranks weights_hash)" = "$(summary_of spans1 weights_hash)" ] ||
+    fail "spans on $ranks ranks: other weights"
+done
+run_job 1 resumed "${spans[@]}" train.steps=40 checkpoint.resume="$work/saves2/step-00000025"
+[ "$(summary_of resumed weights_hash)" = "$(summary_of spans1 weights_hash)" ] || fail "spans: other weights after a resume"
+first=$(sed -n '1s/.*"loss":\([^,]*\),.*/\1/p' spans1/metrics.jsonl) last=$(summary_of spans1 train_loss)
+echo "spans: loss $first -> $last"
+awk -v first="$first" -v last="$last" 'BEGIN { exit !(last < first - 0.5) }' || fail "spans: the loss went from '$first' to '$last'"
+"$dslaunch" data show train.toml "${spans[@]}" --step 3 --json >shown.json 2>out || fail "data show of spans: $(cat out)"
+"$dslaunch" data show train.toml "${spans[@]}" >shown.txt 2>out && grep -q '<extra_id_0>' shown.txt || fail "data show of spans: $(cat out)"
+python3 - "$work" <<'END' || fail "data show shows other texts"
+import json, sys
+work = sys.argv[1]
+vocab = {v: k for k, v in json.load(open(work + "/t5/tokenizer.json"))["model"]["vocab"].items()}
+order = [*range(33, 127), *range(161, 173), *range(174, 256)]
+byte = {chr(c): c for c in order} | {chr(256 + i): c for i, c in enumerate(c for c in range(256) if c not in order)}
+plain = lambda tokens: bytes(byte[c] for t in tokens for c in vocab[t]).decode(errors="replace")
+texts = [json.loads(line)["text"] for line in open(work + "/a.jsonl")]
+seen = 0
+for sample in json.load(open(work + "/shown.json"))["samples"]:
+    for d in sorted(set(sample["documents"]) - {-1}):
+        read = [t for t, n in zip(sample["encoder_tokens"], sample["encoder_documents"]) if n == d]
+        predicted = [t for t, n in zip(sample["targets"], sample["documents"]) if n == d]
+        assert vocab[read[-1]] == vocab[predicted[-1]] == "</s>"
+        spans, text = {}, []
+        for t in predicted[:-1]:
+            if vocab[t].startswith("<extra_id_"):
+                spans[t] = []
+                assert vocab[t] == f"<extra_id_{len(spans) - 1}>"
+            else:
+                spans[next(reversed(spans))].append(t)
+        for t in read[:-1]:
+            text += spans.get(t, [t])
+        tail = plain(text).strip("\ufffd")
+        assert any(tail in text for text in texts), tail
+        seen += 1
+assert seen > 6
+END
+
 refused() { # code, message, words
   local code=0 wanted=$1 what=$2
   shift 2
@@ -75,5 +119,17 @@ refused 65 "wrong.jsonl:1:1: there is no field \"text\"" wrong.jsonl --out new -
 refused 65 "none.txt: No such file" none.txt --out new --vocab 300
 "$dslaunch" data train-tokenizer part000.txt --out few --vocab 60000 >"$work/out" 2>&1 || fail "few pairs: $(cat "$work/out")"
 grep -q 'fewer than --vocab 60000: no other pair' "$work/out" || fail "too few pairs are not told: $(cat "$work/out")"
+not_trained() { # message, keys
+  local code=0 what=$1
+  shift
+  timeout 60 "$dslaunch" train.toml "${spans[@]}" "$@" log.dir="$work/refused" >"$work/out" 2>&1 || code=$?
+  [ $code = 65 ] && grep -qF "$what" "$work/out" || fail "$*: exit code $code, not '$what': $(cat "$work/out")"
+}
+not_trained "data.task = \"spans\" needs a tokenizer" data.tokenizer=bytes
+not_trained "gpt2 has no token <extra_id_0>" data.tokenizer=gpt2
+not_trained "t5 has no token <extra_id_100>, but" data.encoder_len=4096 data.seq_len=1024
+not_trained "data.encoder_len = 64 and data.seq_len = 2 have no room for a span" data.seq_len=2
+not_trained "data.rows = \"cut\" does not apply" data.rows=cut
+not_trained "does not apply to data.format = \"samples\"" data.format=samples
 [ $failures = 0 ] && echo "train-tokenizer: all as promised"
 exit $((failures > 0))

@@ -71,7 +71,9 @@ TEST_CASE("Cuts change no piece, and any number of threads counts the same") {
   std::string text;
   for (int i = 0; text.size() < 3'000'000; ++i)
     text += "It's line " + std::to_string(i % 977) + ", isn't it?" +
-            (i % 3 == 0 ? " \n\nSo\nThen" : i % 3 == 1 ? "\n  x y\nZ" : "\r\nB");
+            (i % 3 == 0   ? " \n\nSo\nThen"
+             : i % 3 == 1 ? "\n  x y\nZ"
+                          : "\r\nB");
   const Strings files{folder.file("a.txt", text), folder.file("b.txt", "Then \xff")};
   for (const char* const pattern : kPatterns) {
     CAPTURE(pattern);
@@ -95,8 +97,7 @@ TEST_CASE("Pieces come from texts and from fields of lines of JSON") {
                                                    R"({"text": "a", "more": "\ud800"})"
                                                    "\n");
   CHECK(counted({lines}) == Strings{" b=1", "a=2"});
-  CHECK(counted({lines}, "gpt2", 2, {"text", "more"}) ==
-        Strings{" b=1", "a=3", "\xef\xbf\xbd=1"});
+  CHECK(counted({lines}, "gpt2", 2, {"text", "more"}) == Strings{" b=1", "a=3", "\xef\xbf\xbd=1"});
   CHECK(counted({folder.file("a.txt", "a a\xff")}) == Strings{" a=1", "a=1", "\xef\xbf\xbd=1"});
   CHECK_THROWS_WITH_AS(counted({lines}, "gpt2", 2, {"txt"}),
                        doctest::Contains("a.jsonl:1:1: there is no field \"txt\""), ds::Error);
