@@ -20,7 +20,7 @@ struct SpanCounts {
 /// Returns the counts of a text, which depend on its length alone; 0 for less than 2 tokens. Halves
 /// are rounded to even, as T5 does. Source: random_spans_noise_mask() in t5/data/preprocessors.py
 /// of text-to-text-transfer-transformer (Raffel et al., arXiv:1910.10683, section 3.3.4). There are
-/// never more spans than tokens beside them, which that function does not check.
+/// never more spans than tokens that stay, because a text begins with a kept token.
 SpanCounts span_counts(const SpanShape& shape, std::int64_t tokens);
 
 struct SpanColumns {
