@@ -61,7 +61,8 @@ SpanCensus census_of(const SpanShape& shape, std::int64_t tokens, int samples) {
 
 TEST_CASE("Spans are cut as often and as long as by T5's function") {
   constexpr int kSamples = 20000;
-  for (const Json& text : span_fixture()["texts"]) {
+  const Json fixture = span_fixture();
+  for (const Json& text : fixture["texts"]) {
     const auto tokens = text["tokens"].get<std::int64_t>();
     CAPTURE(tokens);
     const SpanShape shape{text["share"].get<double>(), text["mean"].get<double>()};
@@ -80,7 +81,8 @@ TEST_CASE("Spans are cut as often and as long as by T5's function") {
 }
 
 TEST_CASE("A row of the encoder holds as many tokens as T5 gives it") {
-  for (const Json& row : span_fixture()["rows"]) {
+  const Json fixture = span_fixture();
+  for (const Json& row : fixture["rows"]) {
     const SpanShape shape{row["share"].get<double>(), row["mean"].get<double>()};
     const std::int64_t most =
         most_span_tokens(shape, {row["encoder"].get<std::int64_t>(), 1 << 20});
