@@ -1,5 +1,5 @@
 // data pack: texts to Megatron's pair of files. data show: the samples of one step, as a model
-// reads them.
+// reads them. data train-tokenizer has a file of its own.
 #include "runner/data_command.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include "engine/data/open_data.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "runner/tool_progress.h"
+#include "runner/train_tokenizer_command.h"
 
 namespace ds {
 namespace {
@@ -104,6 +105,7 @@ class TextWriter {
   TextWriter(const DataSet& data, bool colours) : data_(data), colours_(colours) {}
 
   void write(const Shown& shown) const {
+    if (data_.fields.encoder_len > 0) write_source(shown);
     const auto &tokens = shown.of(input::kTokens), &targets = shown.of(input::kTargets);
     const auto& documents = shown.of(input::kDocuments);
     std::size_t i = 0;
@@ -124,6 +126,18 @@ class TextWriter {
   }
 
  private:
+  /// Writes what the encoder reads, in gray on a terminal.
+  void write_source(const Shown& shown) const {
+    const auto& tokens = shown.of(input::kEncoderTokens);
+    const auto& documents = shown.of(input::kEncoderDocuments);
+    for (std::size_t i = 0, end = 0; i < tokens.size() && documents[i] >= 0; i = end) {
+      while (end < tokens.size() && documents[end] == documents[i]) ++end;
+      fmt::print("{}{}{}{}\n", i > 0 ? "----\n" : "", colours_ ? "\033[90m" : "",
+                 text_of(std::span(tokens).subspan(i, end - i)), colours_ ? "\033[0m" : "");
+    }
+    fmt::print("====\n");
+  }
+
   [[nodiscard]] std::string text_of(std::span<const std::int32_t> tokens) const {
     return data_.tokenizer ? data_.tokenizer->decode(tokens, true) : decode_bytes(tokens);
   }
@@ -177,8 +191,9 @@ int run_data(const std::vector<std::string>& words) {
   const std::string what = read.others.empty() ? "" : read.others.front();
   if (what == "pack") return pack(read);
   if (what == "show") return show(read);
+  if (what == "train-tokenizer") return train_tokenizer(read);
   throw Error(ErrorKind::usage,
-              what.empty() ? "data needs pack or show"
+              what.empty() ? "data needs pack, show or train-tokenizer"
                            : fmt::format("data {} is not one of its tasks", what),
               "dslaunch data pack|show train.toml");
 }

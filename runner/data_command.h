@@ -1,4 +1,4 @@
-// `dsrunner data`: makes token files of texts, and shows what a step of training reads.
+// `dsrunner data`: makes token files and tokenizers of texts, and shows what a step reads.
 #pragma once
 
 #include <string>

@@ -22,19 +22,23 @@ std::int64_t now_ms() {
 
 }  // namespace
 
-ToolProgress::ToolProgress(std::string verb)
-    : verb_(std::move(verb)), is_terminal_(::isatty(STDERR_FILENO) == 1), last_ms_(now_ms()) {}
+ToolProgress::ToolProgress(std::string verb, std::string unit)
+    : verb_(std::move(verb)),
+      unit_(std::move(unit)),
+      is_terminal_(::isatty(STDERR_FILENO) == 1),
+      last_ms_(now_ms()) {}
 
 ToolProgress::~ToolProgress() {
   if (shown_ > 0) fmt::print(stderr, "\r{:{}}\r", "", shown_);
 }
 
-void ToolProgress::show(std::int64_t done, std::int64_t bytes) {
+void ToolProgress::show(std::int64_t done, std::int64_t all) {
   constexpr std::int64_t kBetween = 100;
   if (!is_terminal_ || now_ms() - last_ms_ < kBetween) return;
   last_ms_ = now_ms();
   const std::string line =
-      fmt::format("{} {} of {}", verb_, format_bytes(done), format_bytes(bytes));
+      unit_.empty() ? fmt::format("{} {} of {}", verb_, format_bytes(done), format_bytes(all))
+                    : fmt::format("{} {} of {} {}", verb_, done, all, unit_);
   fmt::print(stderr, "\r{:<{}}", line, shown_);
   std::fflush(stderr);
   shown_ = line.size();

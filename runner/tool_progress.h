@@ -10,14 +10,15 @@ namespace ds {
 /// at the end. Draws nothing elsewhere.
 class ToolProgress {
  public:
-  explicit ToolProgress(std::string verb);  // "verified"
+  /// "verified": of bytes; with a unit, of a number of these: "made", "tokens".
+  explicit ToolProgress(std::string verb, std::string unit = "");
   ~ToolProgress();
   ToolProgress(const ToolProgress&) = delete;
   ToolProgress& operator=(const ToolProgress&) = delete;
-  void show(std::int64_t done, std::int64_t bytes);
+  void show(std::int64_t done, std::int64_t all);
 
  private:
-  std::string verb_;
+  std::string verb_, unit_;
   bool is_terminal_;
   std::size_t shown_ = 0;  // columns
   std::int64_t last_ms_ = 0;

@@ -147,9 +147,27 @@ constexpr ToolOption kConvert[] = {
 };
 
 constexpr ToolOption kData[] = {
-    {"--out", Kind::text, "NAME", "Write NAME.bin and NAME.idx", "pack"},
-    {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)", "pack",
-     1, 1024},
+    {"--out", Kind::text, "NAME",
+     "pack: write NAME.bin and NAME.idx; train-tokenizer: the folder to make,\n"
+     "an existing one is refused",
+     "pack and train-tokenizer"},
+    {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)",
+     "pack and train-tokenizer", 1, 1024},
+    {"--vocab", Kind::number, "N", "Tokens to make, with special ones and the 256 bytes",
+     "train-tokenizer", 1, 1 << 24},
+    {"--kind", Kind::choice, "gpt2|bert|roberta|t5",
+     "Models that it is for: their special tokens, and what stands around a\n"
+     "text (default: gpt2)",
+     "train-tokenizer"},
+    {"--special", Kind::text, "TOKENS",
+     "More special tokens, with commas between: <|im_start|>,<|im_end|>", "train-tokenizer"},
+    {"--pattern", Kind::choice, "gpt2|llama3|qwen2|o200k",
+     "How a text is cut into the pieces that tokens lie in (default: gpt2)", "train-tokenizer"},
+    {"--min-frequency", Kind::number, "N",
+     "Merge only pairs that occur at least N times (default: 2)", "train-tokenizer", 1,
+     std::int64_t{1} << 53},
+    {"--fields", Kind::text, "NAMES", "Fields of lines of JSON that are read (default: text)",
+     "train-tokenizer"},
     {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
     {"--ranks", Kind::number, "N",
      "The ranks of the job, by which a step has its samples (default: 1, or\n"

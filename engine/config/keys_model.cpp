@@ -17,7 +17,7 @@ ConfigValue get_validation(const TrainConfig& config) {
 
 using K = KeyKind;
 constexpr const char* kScalings = "none|linear|llama3";
-constexpr const char* kTasks = "text|response|chat|masked|pairs";
+constexpr const char* kTasks = "text|response|chat|masked|pairs|spans";
 constexpr const char* kRows = "cut|whole";
 constexpr const char* kLongs = "split|cut|drop";
 constexpr const char* kActivations = "gelu|gelu_tanh|relu|gated_gelu";
@@ -95,17 +95,19 @@ const Key kModelKeys[] = {
     {"data.tokenizer", K::path, false, 0, 0, "bytes|none", "", "text, jsonl: that of model.from, else \"bytes\"; tokens, samples: \"none\"",
      "Tokenizer: a Hugging Face folder or a file of one; bytes: every byte is one of 256 tokens; none: the data are token numbers.", DS_FIELD(data.tokenizer)},
     {"data.task", K::choice, true, 0, 0, kTasks, "", "bert, roberta: \"masked\", t5: \"pairs\", others: \"text\"",
-     "What is learned of a document: all of it; its second text; the answers of a conversation; hidden tokens; its second text from its first (docs/data.md).", DS_WORD(data.task, kTasks)},
+     "What is learned of a document: all of it; its second text; the answers of a conversation; hidden tokens; its second text from its first; spans that the encoder does not see (docs/data.md).", DS_WORD(data.task, kTasks)},
     {"data.fields", K::names, true, 0, 0, "", "", "by data.task: [\"text\"], [\"prompt\", \"response\"], [\"messages\"], [\"source\", \"target\"]",
      "jsonl: the fields of a line that are read.", DS_FIELD(data.json_fields)},
     {"data.rows", K::choice, true, 0, 0, kRows, "", "text: \"cut\", others: \"whole\"",
      "How rows are made: all documents in a row, cut where a row ends; or whole documents side by side.", DS_WORD(data.rows, kRows)},
-    {"data.long", K::choice, true, 0, 0, kLongs, "", "text, masked: \"split\", others: \"cut\"",
+    {"data.long", K::choice, true, 0, 0, kLongs, "", "text, masked, spans: \"split\", others: \"cut\"",
      "rows = \"whole\": what happens to documents that are longer than a row.", DS_WORD(data.longs, kLongs)},
     {"data.join", K::flag, true, 0, 0, "", "", "false",
      "rows = \"cut\": documents of a row see each other.", DS_FIELD(data.join)},
     {"data.mask", K::number, true, 0.001, 1, "", "", "0.15",
-     "task = \"masked\": share of the tokens that are predicted.", DS_FIELD(data.mask)},
+     "task = \"masked\" or \"spans\": share of the tokens that are predicted.", DS_FIELD(data.mask)},
+    {"data.span", K::number, true, 1, 1000, "", "", "3",
+     "task = \"spans\": mean number of tokens of a span.", DS_FIELD(data.span)},
     {"data.end", K::text, true, 0, 0, "", "", "\"auto\"",
      "Token behind each document; auto: eos_token of the tokenizer's files; none: no token.", DS_FIELD(data.end)},
     {"data.chat_template", K::text, true, 0, 0, "", "", "\"auto\"",

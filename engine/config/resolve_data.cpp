@@ -38,22 +38,25 @@ void resolve_task(TrainConfig& config, const GivenKeys& given) {
   const auto is_given = [&](const char* key) { return given.places.contains(key); };
   const DataTask own = task_of_model(config.model.arch);
   if (!is_given("data.task")) data.task = own;
-  const bool is_own =
-      own != DataTask::text || data.task == DataTask::masked || data.task == DataTask::pairs;
-  if (is_own && data.task != own)
+  const bool has_family =
+      own != DataTask::text || data.task == DataTask::masked || reads_two_texts(data.task);
+  const bool is_learned =
+      data.task == own || (own == DataTask::pairs && data.task == DataTask::spans);
+  if (has_family && !is_learned)
     throw given.error({"data.task", "model.arch"},
                       fmt::format("arch = \"{}\" does not learn this data.task", config.model.arch),
-                      "leave data.task out; BERT and RoBERTa learn \"masked\", T5 \"pairs\", the "
-                      "others \"text\", \"response\", or \"chat\"");
+                      "leave data.task out; BERT and RoBERTa learn \"masked\", T5 \"pairs\" and "
+                      "\"spans\", the others \"text\", \"response\", or \"chat\"");
   if (!is_given("data.rows"))
     data.rows = data.task == DataTask::text ? RowKind::cut : RowKind::whole;
-  const bool is_stream = data.task == DataTask::text || data.task == DataTask::masked;
+  const bool is_stream =
+      data.task == DataTask::text || data.task == DataTask::masked || data.task == DataTask::spans;
   if (!is_given("data.long")) data.longs = is_stream ? LongDocuments::split : LongDocuments::cut;
 }
 
 /// Checks the keys that only apply with others.
 void check_rows(const DataConfig& data, const GivenKeys& given) {
-  if (data.rows == RowKind::cut && (data.task == DataTask::masked || data.task == DataTask::pairs))
+  if (data.rows == RowKind::cut && (data.task == DataTask::masked || reads_two_texts(data.task)))
     throw given.error({"data.rows"}, "data.rows = \"cut\" does not apply to this data.task",
                       "leave data.rows out: its rows are whole documents");
   if (data.rows == RowKind::whole && data.join)
@@ -68,6 +71,15 @@ void check_rows(const DataConfig& data, const GivenKeys& given) {
                       "data.task = \"masked\" needs a tokenizer with a mask token",
                       "set data.tokenizer to a Hugging Face folder, or use data.format = "
                       "\"samples\" with the fields tokens and targets");
+  if (data.task == DataTask::spans && data.format == "samples")
+    throw given.error({"data.task", "data.format"},
+                      "data.task = \"spans\" does not apply to data.format = \"samples\"",
+                      "leave data.task out: samples have the texts of encoder and decoder");
+  if (data.task == DataTask::spans && (data.tokenizer == "none" || data.tokenizer == "bytes"))
+    throw given.error({"data.tokenizer", "data.task"},
+                      "data.task = \"spans\" needs a tokenizer with the tokens <extra_id_0>, ...",
+                      "set data.tokenizer to a Hugging Face folder, such as one that dslaunch data "
+                      "train-tokenizer --kind t5 makes");
   if (data.task == DataTask::chat && data.format == "jsonl" && data.tokenizer == "bytes")
     throw given.error({"data.tokenizer", "data.task"},
                       "data.task = \"chat\" needs a tokenizer with the template's tokens",
@@ -86,8 +98,8 @@ void resolve_fields(DataConfig& data, const GivenKeys& given) {
                         "leave it out");
     return;
   }
-  const std::array<std::vector<std::string>, 5> usual{
-      {{"text"}, {"prompt", "response"}, {"messages"}, {"text"}, {"source", "target"}}};
+  const std::array<std::vector<std::string>, 6> usual{
+      {{"text"}, {"prompt", "response"}, {"messages"}, {"text"}, {"source", "target"}, {"text"}}};
   const std::vector<std::string>& names = usual[static_cast<std::size_t>(data.task)];
   if (data.json_fields.empty()) data.json_fields = names;
   if (data.json_fields.size() == names.size()) return;
@@ -122,7 +134,7 @@ void resolve_data(TrainConfig& config, const GivenKeys& given) {
   // Also where the files are not opened, such as by dslaunch plan.
   const bool has_documents = data.format != "samples" && !is_byte_stream(data) && !data.join;
   data.fields.documents = has_documents;
-  data.fields.encoder_documents = has_documents && data.task == DataTask::pairs;
+  data.fields.encoder_documents = has_documents && reads_two_texts(data.task);
 }
 
 }  // namespace ds

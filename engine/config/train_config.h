@@ -86,8 +86,14 @@ struct LoraConfig {
 };
 
 /// What the data teach. response: the second text of a document, the first is its prompt; chat: the
-/// answers of a conversation; masked: hidden tokens; pairs: from the encoder's text the decoder's.
-enum class DataTask : std::uint8_t { text, response, chat, masked, pairs };
+/// answers of a conversation; masked: hidden tokens; pairs: from the encoder's text the decoder's;
+/// spans: what is cut out of the encoder's text.
+enum class DataTask : std::uint8_t { text, response, chat, masked, pairs, spans };
+
+/// Returns whether a task has a text that the encoder reads and one that the decoder predicts.
+inline bool reads_two_texts(DataTask task) {
+  return task == DataTask::pairs || task == DataTask::spans;
+}
 
 /// Returns whether few tokens of a text are learned. What rows of "samples" hold is not known; a
 /// model that learns hidden tokens has the task masked with them too.
@@ -117,10 +123,11 @@ struct DataConfig {
   LongDocuments longs = LongDocuments::split;  // resolved: by the task unless given
   bool join = false;                           // rows = cut: documents see each other
   double mask = 0.15;                          // share of the tokens that are predicted
+  double span = 3;                             // task = spans: mean tokens of a span
   std::string end = "auto";                    // token behind each document; "none"; or its text
   std::string chat_template = "auto";          // name, or by the tokenizer's files
   std::string chat_begin, chat_system, chat_user, chat_assistant;  // of chat_template = "own"
-  std::string cache = "auto";                  // folder of tokens made of texts
+  std::string cache = "auto";                                      // folder of tokens made of texts
   DataFields fields{};
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };

@@ -47,6 +47,8 @@ std::int64_t DocumentPacker::pack(std::int64_t first, std::int64_t last) {
     const StreamDocument document = stream_.document(number);
     if (shape_.task == Task::pairs) {
       add_pair(number, document);
+    } else if (shape_.task == Task::spans) {
+      add_spans(number, document);
     } else {
       add_text(number, document);
     }
@@ -106,6 +108,33 @@ void DocumentPacker::add_pair(std::int64_t number, const StreamDocument& documen
                        .encoder_columns = std::min(read, shape_.encoder_length)});
 }
 
+/// What a piece takes of both rows does not depend on which spans are drawn, so neither do the
+/// rows.
+void DocumentPacker::add_spans(std::int64_t number, const StreamDocument& document) {
+  const SpanRule& rule = *shape_.spans;
+  std::int64_t tokens = document.end - document.begin;
+  // Each piece gets an end token of its own.
+  if (tokens > 0 && document.file->tokens()[document.end - 1] == rule.end) --tokens;
+  const bool is_long = tokens > rule.most;
+  if (is_long && shape_.longs == LongDocuments::drop) {
+    ++counts_.dropped;
+    return;
+  }
+  if (is_long) ++(shape_.longs == LongDocuments::cut ? counts_.cut : counts_.split);
+  const std::int64_t all =
+      is_long && shape_.longs == LongDocuments::cut ? rule.most : std::max<std::int64_t>(tokens, 1);
+  for (std::int64_t done = 0; done < all; done += rule.most) {
+    const std::int64_t count = std::min(rule.most, all - done);
+    const SpanColumns columns =
+        count < 2 ? SpanColumns{} : span_columns(rule.shape, count);  // one token has no span
+    add_piece(document, {.document = number,
+                         .begin = document.begin + done,
+                         .count = count,
+                         .columns = columns.decoder,
+                         .encoder_columns = columns.encoder});
+  }
+}
+
 void DocumentPacker::add_piece(const StreamDocument& document, const PackedPiece& piece) {
   if (piece.columns > 0 && has_targets(document, piece)) {
     pieces_.push_back(piece);
@@ -157,10 +186,12 @@ std::int64_t DocumentPacker::choose_rows() {
   return std::ssize(room_);
 }
 
-void DocumentPacker::append(const PackedPiece& piece, RowBuffer& row) const {
+void DocumentPacker::append(const PackedPiece& piece, std::int64_t sample, RowBuffer& row) const {
   const StreamDocument document = stream_.document(piece.document);
   const TokenFile& file = *document.file;
   row.begin_document();
+  if (shape_.task == Task::spans)
+    return cut_spans(*shape_.spans, sample, {file, piece.begin, piece.count}, row);
   if (shape_.task == Task::pairs) {
     const TokenSequence source = file.sequence(document.first_sequence);
     const TokenSequence target = file.sequence(document.first_sequence + 1);

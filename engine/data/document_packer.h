@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/config/train_config.h"
+#include "engine/data/cut_spans.h"
 #include "engine/data/row_buffer.h"
 #include "engine/data/token_stream.h"
 
@@ -16,6 +18,7 @@ struct RowShape {
   Task task = Task::next_token;
   std::int64_t length = 0, encoder_length = 0;  // tokens of a row; of the encoder's
   LongDocuments longs = LongDocuments::split;   // what happens to those that fit no row
+  std::optional<SpanRule> spans{};              // of Task::spans
 };
 
 /// What packing did, in documents but for the last one.
@@ -52,12 +55,13 @@ class DocumentPacker {
   /// Makes room for `pieces`.
   void reserve(std::size_t pieces);
   [[nodiscard]] std::size_t most_pieces() const { return most_; }
-  /// Appends a piece to a row as its next document.
-  void append(const PackedPiece& piece, RowBuffer& row) const;
+  /// Appends a piece to the row of a sample as its next document.
+  void append(const PackedPiece& piece, std::int64_t sample, RowBuffer& row) const;
 
  private:
   void add_text(std::int64_t number, const StreamDocument& document);
   void add_pair(std::int64_t number, const StreamDocument& document);
+  void add_spans(std::int64_t number, const StreamDocument& document);
   void add_piece(const StreamDocument& document, const PackedPiece& piece);
   [[nodiscard]] bool has_targets(const StreamDocument& document, const PackedPiece& piece) const;
   void sort_by_length();

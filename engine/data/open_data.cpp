@@ -74,7 +74,7 @@ class Parts {
       require_length(key, stream);
       return std::make_unique<WindowPart>(std::move(stream), config_.seq_len, apart(stream));
     }
-    auto part = std::make_unique<PackedPart>(std::move(stream), shape(), mask_rule(key));
+    auto part = std::make_unique<PackedPart>(std::move(stream), shape(key), mask_rule(key));
     if (part->size() > 0) return part;
     throw Error(ErrorKind::config, fmt::format("{}: no row is left to train on", key),
                 part->note().empty() ? "give more data" : part->note());
@@ -89,14 +89,58 @@ class Parts {
   }
 
  private:
-  [[nodiscard]] RowShape shape() const {
+  [[nodiscard]] RowShape shape(std::string_view key) const {
     const Task task = config_.task == DataTask::masked  ? Task::masked
                       : config_.task == DataTask::pairs ? Task::pairs
+                      : config_.task == DataTask::spans ? Task::spans
                                                         : Task::next_token;
     return {.task = task,
             .length = config_.seq_len,
-            .encoder_length = task == Task::pairs ? config_.encoder_len : 0,
-            .longs = config_.longs};
+            .encoder_length = reads_two_texts(config_.task) ? config_.encoder_len : 0,
+            .longs = config_.longs,
+            .spans = span_rule(key)};
+  }
+
+  [[nodiscard]] std::uint64_t seed_of(std::string_view key) const {
+    return key == "data.train" ? seed_ : ~seed_;
+  }
+
+  [[nodiscard]] std::optional<SpanRule> span_rule(std::string_view key) const {
+    if (config_.task != DataTask::spans) return std::nullopt;
+    DS_ASSERT(encoder_ != nullptr);
+    if (!encoder_->end())
+      throw Error(ErrorKind::config,
+                  fmt::format("data.tokenizer: {} has no end token", config_.tokenizer),
+                  "data.task = \"spans\" ends both texts with it; name it with data.end");
+    SpanRule rule{
+        .shape = {config_.mask, config_.span}, .end = *encoder_->end(), .seed = seed_of(key)};
+    rule.most = most_span_tokens(rule.shape, {config_.encoder_len, config_.seq_len});
+    if (rule.most < 2)
+      throw Error(ErrorKind::config,
+                  fmt::format("data.encoder_len = {} and data.seq_len = {} have no room for a span",
+                              config_.encoder_len, config_.seq_len),
+                  "a span takes 3 tokens of each: itself, its sentinel, and the end token");
+    add_sentinels(rule);
+    return rule;
+  }
+
+  /// Finds as many sentinels as the longest text has spans.
+  void add_sentinels(SpanRule& rule) const {
+    const std::int64_t needed = span_counts(rule.shape, rule.most).spans;
+    for (std::int64_t i = 0; i < needed; ++i) {
+      const std::string name = fmt::format("<extra_id_{}>", i);
+      const auto sentinel =
+          encoder_->tokenizer() ? encoder_->tokenizer()->number_of(name) : std::nullopt;
+      if (!sentinel)
+        throw Error(ErrorKind::config,
+                    fmt::format("data.tokenizer: {} has no token {}, but {} tokens of text have {} "
+                                "spans",
+                                config_.tokenizer, name, rule.most, needed),
+                    i == 0 ? "use a tokenizer of T5, or one that dslaunch data train-tokenizer "
+                             "--kind t5 makes"
+                           : "lower data.encoder_len, or raise data.span");
+      rule.sentinels.push_back(*sentinel);
+    }
   }
 
   [[nodiscard]] std::optional<MaskRule> mask_rule(std::string_view key) const {
@@ -111,7 +155,7 @@ class Parts {
                     .mask = *special.mask,
                     .tokens = encoder_->vocab(),
                     .keeps = special.all,
-                    .seed = key == "data.train" ? seed_ : ~seed_};
+                    .seed = seed_of(key)};
   }
 
   void require_length(const char* key, const TokenStream& stream) const {
@@ -175,7 +219,7 @@ DataSet open_tokens(const DataConfig& config, const DataFiles& files, std::uint6
   data.train = sources.size() == 1
                    ? std::move(sources.front())
                    : std::make_unique<MixturePart>(std::move(sources), config.weights);
-  data.fields.encoder_documents = config.task == DataTask::pairs;
+  data.fields.encoder_documents = reads_two_texts(config.task);
   data.fields.encoder_len = config.encoder_len;
   return data;
 }

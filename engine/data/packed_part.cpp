@@ -109,7 +109,7 @@ SampleRow PackedPart::row(SamplePlace sample) const {
   const std::int64_t wanted = pack_chunk_of(sample.place);
   buffer_.clear();
   for (const PackedPiece& piece : packer_.pieces())
-    if (piece.row == wanted) packer_.append(piece, buffer_);
+    if (piece.row == wanted) packer_.append(piece, sample.number, buffer_);
   if (mask_) hide_tokens(*mask_, sample.number, buffer_);
   return buffer_.row(true);
 }

@@ -63,18 +63,25 @@ void RowBuffer::cut_to(std::int64_t used) {
 }
 
 void RowBuffer::append_source(const TokenFile& file, std::int64_t begin, std::int64_t count) {
-  for (std::int64_t i = begin; i < begin + count && encoder_used_ < std::ssize(encoder_tokens_);
-       ++i, ++encoder_used_) {
-    encoder_tokens_[static_cast<std::size_t>(encoder_used_)] = narrow(file.tokens()[i]);
-    encoder_documents_[static_cast<std::size_t>(encoder_used_)] = document_;
-  }
+  for (std::int64_t i = begin; i < begin + count; ++i) append_source(narrow(file.tokens()[i]));
+}
+
+void RowBuffer::append_source(std::int32_t token) {
+  if (encoder_used_ == std::ssize(encoder_tokens_)) return;
+  const auto at = static_cast<std::size_t>(encoder_used_++);
+  encoder_tokens_[at] = token;
+  encoder_documents_[at] = document_;
 }
 
 void RowBuffer::append_target(const TokenFile& file, std::int64_t begin, std::int64_t count) {
-  for (std::int64_t i = begin; i < begin + count && used_ < std::ssize(targets_); ++i, ++used_) {
-    targets_[static_cast<std::size_t>(used_)] = narrow(file.tokens()[i]);
-    documents_[static_cast<std::size_t>(used_)] = document_;
-  }
+  for (std::int64_t i = begin; i < begin + count; ++i) append_target(narrow(file.tokens()[i]));
+}
+
+void RowBuffer::append_target(std::int32_t token) {
+  if (used_ == std::ssize(targets_)) return;
+  const auto at = static_cast<std::size_t>(used_++);
+  targets_[at] = token;
+  documents_[at] = document_;
 }
 
 SampleRow RowBuffer::row(bool apart) const {
@@ -82,7 +89,8 @@ SampleRow RowBuffer::row(bool apart) const {
   const auto set = [&](Field field, const std::vector<std::int32_t>& numbers) {
     row.fields[static_cast<std::size_t>(field)] = field_of(numbers);
   };
-  if (task_ != Task::pairs) set(Field::tokens, tokens_);
+  // A decoder's inputs are made of its targets.
+  if (task_ != Task::pairs && task_ != Task::spans) set(Field::tokens, tokens_);
   set(Field::targets, targets_);
   if (apart) set(Field::documents, documents_);
   if (!encoder_tokens_.empty()) set(Field::encoder_tokens, encoder_tokens_);

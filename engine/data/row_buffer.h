@@ -14,7 +14,8 @@ namespace ds {
 enum class Task : std::uint8_t {
   next_token,  // each token predicts the next one
   masked,      // some tokens are hidden and predicted
-  pairs        // the encoder reads the first sequence, the decoder predicts the second
+  pairs,       // the encoder reads the first sequence, the decoder predicts the second
+  spans        // the encoder reads a text without some spans, the decoder predicts these
 };
 
 class RowBuffer {
@@ -32,11 +33,15 @@ class RowBuffer {
   void append(const TokenFile& file, std::int64_t begin, std::int64_t count, bool is_trained);
   /// Makes column `used` and those behind it padding; the targets before it stay.
   void cut_to(std::int64_t used);
-  /// Appends the document's tokens that the encoder reads, and pairs: that are predicted.
+  /// Appends the document's tokens that the encoder reads, and pairs, spans: that are predicted.
   void append_source(const TokenFile& file, std::int64_t begin, std::int64_t count);
+  void append_source(std::int32_t token);
   void append_target(const TokenFile& file, std::int64_t begin, std::int64_t count);
+  void append_target(std::int32_t token);
 
   [[nodiscard]] std::int64_t used() const { return used_; }
+  /// Returns the number of the current document in the row.
+  [[nodiscard]] std::int32_t document() const { return document_; }
   [[nodiscard]] std::span<std::int32_t> tokens() { return tokens_; }
   [[nodiscard]] std::span<std::int32_t> targets() { return targets_; }
   /// Returns the fields, which lie in the buffer. `apart`: documents do not see each other.

@@ -23,9 +23,10 @@ class DocumentEncoder {
   /// Errors: Error{config}: a tokenizer that cannot be read, an end token that it does not have.
   explicit DocumentEncoder(const DataConfig& config);
 
-  /// Overwrites `out`. text, masked: one sequence, with the tokens that the tokenizer puts around a
-  /// text. response: the prompt, which is not trained, and the answer. pairs: two such. An end
-  /// token follows, if there is one and the tokenizer has not put it there. Errors: Error{config}.
+  /// Overwrites `out`. text, masked, spans: one sequence, with the tokens that the tokenizer puts
+  /// around a text. response: the prompt, which is not trained, and the answer. pairs: two such. An
+  /// end token follows, if there is one and the tokenizer has not put it there. Errors:
+  /// Error{config}.
   void encode(const RawDocument& document, EncodedDocument& out) const;
 
   /// Returns a text that differs where tokens may differ.
@@ -35,6 +36,8 @@ class DocumentEncoder {
   /// Returns null if tokens are bytes.
   [[nodiscard]] const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   [[nodiscard]] const NamedTokens& specials() const { return specials_; }
+  /// Returns the token behind each document, if there is one.
+  [[nodiscard]] std::optional<std::int32_t> end() const { return end_; }
 
  private:
   void encode_chat(const RawDocument& document, EncodedDocument& out) const;

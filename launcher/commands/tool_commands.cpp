@@ -95,8 +95,15 @@ void check_average(const Words& words) {
 }
 
 void check_data(const Words& words) {
-  if (words.empty() || (words.front() != "pack" && words.front() != "show") || words.size() < 2)
-    usage_error("data takes pack or show, and a train.toml",
+  const std::string task = words.empty() ? "" : words.front();
+  if (task == "train-tokenizer") {
+    if (words.size() < 2)
+      usage_error("no text is given",
+                  "usage: dslaunch data train-tokenizer FILE... --out FOLDER --vocab N");
+    return;
+  }
+  if ((task != "pack" && task != "show") || words.size() < 2)
+    usage_error("data takes pack or show with a train.toml, or train-tokenizer with files",
                 "usage: dslaunch data pack|show train.toml");
   train_command({.config = words[1], .overrides = {}});
 }
@@ -169,14 +176,17 @@ constinit const Command kSampleCommand = {
 
 constinit const Command kDataCommand = {
     .name = "data",
-    .summary = "Make token files of texts, or show what a training step reads",
+    .summary = "Make token files or a tokenizer of texts, or show what a step reads",
     .run = run_tool<kDataCommand, check_data>,
-    .synopsis = "pack|show train.toml [key=value ...] [options]",
+    .synopsis = "pack|show train.toml [key=value ...] | train-tokenizer FILE... [options]",
     .details =
         "pack tokenizes data.train and writes Megatron's pair of files, which data.format =\n"
         "\"tokens\" reads. It can be interrupted and repeated: what is done is kept. show prints "
         "the\n"
-        "samples of a step with what is learned of them. docs/data.md explains both.",
+        "samples of a step with what is learned of them. docs/data.md explains both.\n"
+        "train-tokenizer learns a byte-level BPE tokenizer from text files, or lines of JSON "
+        "(.jsonl),\n"
+        "which may be compressed (.gz, .zst): docs/tokenizers.md.",
     .options = shown<kDataCommand>,
 };
 

@@ -27,6 +27,8 @@ const std::vector<Direction> kDirections = {
     {"engine/deepspeed/", {"engine/deepspeed/", "engine/base/"}},
     {"engine/packing/",
      {"engine/packing/", "engine/chat/", "engine/config/", "engine/tokenizer/", "engine/base/"}},
+    {"engine/tokenizer_training/",
+     {"engine/tokenizer_training/", "engine/packing/", "engine/tokenizer/", "engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},
     {"engine/", {"engine/"}},
 };
