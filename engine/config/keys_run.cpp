@@ -75,7 +75,7 @@ const Key kRunKeys[] = {
     {"debug.non_finite", K::text, true, 0, 0, "", "", "\"\"",
      "Make steps fail, for tests: \"3,7\" scales the loss of steps 3 and 7 by infinity; \"5:block1.mlp.fc\" makes the first output of that op NaN in step 5.", DS_FIELD(debug.non_finite)},
     {"debug.slow_data", K::text, false, 0, 0, "", "", "\"\"",
-     "Make the data of one rank come late, for tests: \"1:20\" makes rank 1 wait 20 ms in every step.", DS_FIELD(debug.slow_data)},
+     "Make the data of one rank come late, for tests: \"1:20\" makes rank 1 read 20 ms longer in every step.", DS_FIELD(debug.slow_data)},
 };
 // clang-format on
 

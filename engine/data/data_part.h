@@ -42,6 +42,9 @@ class DataPart {
   /// input's limit excludes, with which kernels would read other memory; documents in pieces; an
   /// input that the data do not have.
   void fill(std::span<const SamplePlace> samples, std::span<const BatchInput> inputs) const;
+  /// Asks the kernel to read what row() will use of files, as far as that is known without reading
+  /// them, and does not wait. So the reads of several samples overlap.
+  virtual void will_need(SamplePlace sample) const = 0;
   /// Returns the fields of a sample, which hold until the next call. Errors: Error{config}, or
   /// RowError, which fill() turns into an Error.
   [[nodiscard]] virtual SampleRow row(SamplePlace sample) const = 0;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -47,6 +48,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
+}
+
+void will_need(const void* bytes, std::int64_t count) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes);
+  const std::uintptr_t from = begin / page * page;
+  // A failure costs only time: the bytes are read when they are used.
+  ::madvise(reinterpret_cast<void*>(from), begin - from + static_cast<std::size_t>(count),
+            MADV_WILLNEED);
 }
 
 }  // namespace ds

@@ -25,4 +25,7 @@ class MappedFile {
   std::span<const std::uint8_t> bytes_;
 };
 
+/// Asks the kernel to read bytes of a mapped file, and does not wait for them.
+void will_need(const void* bytes, std::int64_t count);
+
 }  // namespace ds

@@ -65,6 +65,10 @@ std::int64_t MixturePart::validation_place(std::int64_t index, std::int64_t tota
          static_cast<std::int64_t>(source);
 }
 
+void MixturePart::will_need(SamplePlace sample) const {
+  source_of(sample.place).will_need({sample.place / count(), sample.number});
+}
+
 SampleRow MixturePart::row(SamplePlace sample) const {
   return source_of(sample.place).row({sample.place / count(), sample.number});
 }

@@ -105,6 +105,20 @@ std::int64_t PackedPart::pack_chunk_of(std::int64_t row) const {
   return row - *std::prev(after);
 }
 
+void PackedPart::will_need(SamplePlace sample) const {
+  const std::int64_t first =
+      (std::ranges::upper_bound(first_rows_, sample.place) - first_rows_.begin() - 1) * chunk_;
+  const std::int64_t last = std::min(first + chunk_, stream_.documents()) - 1;
+  const StreamDocument begin = stream_.document(first), end = stream_.document(last);
+  // Which documents the row has is known after packing; a chunk is about as long as 64 rows. Of one
+  // that is a long document by itself, and of one in two files, row() waits for what it reads.
+  constexpr std::int64_t kMost = 1 << 19;
+  if (begin.file != end.file || end.end - begin.begin > kMost) return;
+  const WholeNumbers& tokens = begin.file->tokens();
+  const std::int64_t size = size_of(tokens.type);
+  ds::will_need(tokens.data + begin.begin * size, (end.end - begin.begin) * size);
+}
+
 SampleRow PackedPart::row(SamplePlace sample) const {
   const std::int64_t wanted = pack_chunk_of(sample.place);
   buffer_.clear();

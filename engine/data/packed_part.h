@@ -27,6 +27,7 @@ class PackedPart : public DataPart {
   [[nodiscard]] std::int64_t place_of(std::int64_t sample, std::uint64_t seed) const override;
   [[nodiscard]] std::int64_t validation_place(std::int64_t index,
                                               std::int64_t count) const override;
+  void will_need(SamplePlace sample) const override;
   [[nodiscard]] SampleRow row(SamplePlace sample) const override;
   [[nodiscard]] std::string describe(SamplePlace sample, const RowError& error) const override;
 

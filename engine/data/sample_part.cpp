@@ -60,6 +60,12 @@ const SamplePart::Piece& SamplePart::piece_at(std::int64_t place) const {
   return *std::prev(std::ranges::upper_bound(pieces_, place, {}, &Piece::begin));
 }
 
+void SamplePart::will_need(SamplePlace sample) const {
+  const Piece& piece = piece_at(sample.place);
+  for (const FieldRow& field : piece.file->row(piece.first_row + sample.place - piece.begin).fields)
+    if (field) ds::will_need(field.data, field.count * size_of(field.type));
+}
+
 SampleRow SamplePart::row(SamplePlace sample) const {
   const Piece& piece = piece_at(sample.place);
   const SampleRow row = piece.file->row(piece.first_row + sample.place - piece.begin);

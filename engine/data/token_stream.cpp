@@ -62,6 +62,14 @@ TokenRun TokenStream::run_at(std::int64_t offset, std::int64_t count) const {
           .is_trained = sequence.is_trained};
 }
 
+void TokenStream::will_need(std::int64_t offset, std::int64_t count) const {
+  const Piece& piece = piece_at(offset);
+  const WholeNumbers& tokens = piece.file->tokens();
+  const std::int64_t size = size_of(tokens.type);
+  ds::will_need(tokens.data + (piece.token + offset - piece.begin) * size,
+                std::min(count, piece.end - offset) * size);
+}
+
 StreamDocument TokenStream::document(std::int64_t number) const {
   const Piece& piece = piece_of_document(number);
   const TokenFile& file = *piece.file;

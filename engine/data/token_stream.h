@@ -40,6 +40,8 @@ class TokenStream {
   /// Returns the tokens from `offset` on that lie in one sequence, at most `count`. Requires
   /// offset < size(). Errors: as TokenFile::sequence().
   [[nodiscard]] TokenRun run_at(std::int64_t offset, std::int64_t count) const;
+  /// Asks the kernel to read the tokens from `offset` on that lie in one file, at most `count`.
+  void will_need(std::int64_t offset, std::int64_t count) const;
   [[nodiscard]] StreamDocument document(std::int64_t number) const;
   /// Returns the size for people: bytes of text, or tokens.
   [[nodiscard]] std::string size_text() const;

@@ -32,6 +32,10 @@ std::int64_t WindowPart::validation_place(std::int64_t index, std::int64_t count
   return validation_offset(size(), seq_len_, index, count);
 }
 
+void WindowPart::will_need(SamplePlace sample) const {
+  stream_.will_need(sample.place, seq_len_ + 1);
+}
+
 SampleRow WindowPart::row(SamplePlace sample) const {
   DS_ASSERT(sample.place >= 0 && sample.place + seq_len_ + 1 <= size());
   buffer_.clear();

@@ -57,16 +57,41 @@ void read_config(const std::string& folder, Companions& all) {
     all.vocab = vocab->get<std::int64_t>();
 }
 
+nlohmann::json json_of(const Companions& all, std::string_view file) {
+  for (const auto& [name, text] : all.files)
+    if (name == file) return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return {};
+}
+
+/// Adds the numbers of the tokens that tokenizer_config.json names, as tokenizer.json has them.
+void read_named_tokens(Companions& all) {
+  const auto named = json_of(all, "tokenizer_config.json");
+  const auto known = json_of(all, "tokenizer.json");
+  if (!named.is_object() || !known.is_object()) return;
+  const auto added = known.value("added_tokens", nlohmann::json::array());
+  for (const char* const name : {"bos_token", "eos_token", "pad_token"}) {
+    auto token = named.value(name, nlohmann::json());
+    if (token.is_object()) token = token.value("content", nlohmann::json());
+    for (const auto& each : added)
+      if (each.is_object() && token.is_string() && each.value("content", nlohmann::json()) == token)
+        all.tokens.emplace_back(std::string(name) + "_id",
+                                each.value("id", nlohmann::json()).dump());
+  }
+}
+
 }  // namespace
 
 Companions companions_of(const std::string& folder) {
   Companions all;
   std::error_code ignored;
   if (folder.empty()) return all;
-  if (fs::exists(folder + "/config.json", ignored)) read_config(folder, all);
   for (const char* const name : kFiles)
     if (const std::string path = folder + "/" + name; fs::exists(path, ignored))
       all.files.emplace_back(name, text_of(path));
+  if (fs::exists(folder + "/config.json", ignored))
+    read_config(folder, all);
+  else
+    read_named_tokens(all);
   return all;
 }
 

@@ -15,9 +15,9 @@ struct FolderTokens {
 };
 
 /// Reads them. As in transformers, generation_config.json decides where it exists, then
-/// config.json, whose missing keys have defaults by model_type. The mask is a name in
-/// tokenizer_config.json, whose number is in tokenizer.json, vocab.txt or vocab.json. Errors: as
-/// companions_of().
+/// config.json, whose missing keys have defaults by model_type; with an empty `arch` none. The mask
+/// is a name in tokenizer_config.json, whose number is in tokenizer.json, vocab.txt or vocab.json.
+/// Errors: as companions_of().
 FolderTokens folder_tokens(const std::string& folder, const std::string& arch);
 
 }  // namespace ds

@@ -90,10 +90,19 @@ std::string tokenizer_here(const std::string& given) {
   return is_here ? given : std::string();
 }
 
+/// Returns the tokens that the tokenizer of a checkpoint names, if it is a folder here.
+FolderTokens named_by(const std::string& tokenizer) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(tokenizer, ignored)) return {};
+  return folder_tokens(tokenizer, /*arch=*/"");
+}
+
 SampledModel open_checkpoint(const std::string& path) {
   const std::string folder = checkpoint_at(path);
   auto checkpoint = Checkpoint::open(folder);
   const ModelFacts facts = model_facts(checkpoint->manifest());
+  const std::string tokenizer = tokenizer_here(facts.tokenizer);
+  const FolderTokens named = named_by(tokenizer);
   return {.path = folder,
           .model = facts.model,
           .lora = facts.lora,
@@ -101,8 +110,9 @@ SampledModel open_checkpoint(const std::string& path) {
           .table_positions = facts.seq_len,
           .tokens = facts.tokens() > 0 ? facts.tokens() : facts.model.vocab,
           .is_bytes = facts.tokenizer == "bytes",
-          .tokenizer = tokenizer_here(facts.tokenizer),
-          .ends = {},
+          .tokenizer = tokenizer,
+          .ends = named.ends,
+          .mask = named.mask,
           .weights = std::make_unique<CheckpointSource>(std::move(checkpoint), LoadWhat::weights),
           .is_checkpoint = true};
 }

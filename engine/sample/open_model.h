@@ -25,9 +25,9 @@ struct SampledModel {
   std::int64_t tokens = 0;             // numbers that are tokens are below it
   bool is_bytes = false;               // a token is a byte
   std::string tokenizer{};             // folder or file of it; empty: there is none here
-  std::vector<std::int32_t> ends{};    // tokens that end a text, from the folder's files
+  std::vector<std::int32_t> ends{};    // tokens that end a text, from the files
   std::int32_t start = 0;              // the token that starts a text of a model with an encoder
-  std::optional<std::int32_t> mask{};  // the token to fill in; unknown of a checkpoint
+  std::optional<std::int32_t> mask{};  // the token to fill in; unknown without a tokenizer's folder
   std::unique_ptr<StateSource> weights{};
   bool is_checkpoint = false;
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <thread>
 
 #include "engine/base/token_numbers.h"
 #include "engine/comm/notes.h"
@@ -56,7 +55,6 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
              .virtual_ranks = config.determinism.virtual_ranks},
       control_(config),
       fault_(parse_planted_fault(config.debug.non_finite).value_or(PlantedFault{})),
-      delay_(parse_planted_delay(config.debug.slow_data).value_or(PlantedDelay{})),
       places_(static_cast<std::size_t>(config.batch.micro)) {
   agree();
   // From here on, all ranks run the same global program.
@@ -75,6 +73,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
   bind_all();
   taken_.reserve(programs_.step.micro_batches.size() * places_.size());
+  start_loader();
   if (config.log.phases) context_.phases = &clock_;
   context_.on_control = [this](StepContext& context) { draw_decision(context); };
 }
@@ -120,8 +119,8 @@ StepReport Trainer::step(const StepWishes& wishes) {
   {
     const InPhase phase(context_.phases, StepPhase::data);
     load_batches();
-    if (delay_.rank == world_.rank()) std::this_thread::sleep_for(delay_.span);
   }
+  if (step_ + 1 < config_.train.steps) loader_->begin(finished_samples() + batch_.global());
   const double scale = control_.loss_scale();
   context_.step = static_cast<std::uint64_t>(step_);
   context_.loss_scale = static_cast<float>(scale);
@@ -152,22 +151,24 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .save_over = decision_.all.save_over};
 }
 
+void Trainer::start_loader() {
+  const auto delay = parse_planted_delay(config_.debug.slow_data).value_or(PlantedDelay{});
+  std::vector<std::span<const BatchInput>> inputs;
+  for (std::size_t micro = 0; micro < programs_.step.micro_batches.size(); ++micro)
+    inputs.push_back(step_executor_->inputs(micro));
+  const BatchLoader::Source source{
+      .data = *data_.train,
+      .batch = batch_,
+      .seed = static_cast<std::uint64_t>(config_.train.seed),
+      .delay = delay.rank == world_.rank() ? delay.span : std::chrono::milliseconds()};
+  loader_.emplace(source, programs_.step.micro_batches, inputs);
+}
+
 void Trainer::load_batches() {
-  taken_.clear();
-  for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro) {
-    const MicroBatch& place = program_->micro_batches[micro];
-    const std::span<const BatchInput> inputs = executor_->inputs(micro);
-    auto* const samples = static_cast<std::int64_t*>(memory_of(inputs, input::kSamples).data);
-    for (std::size_t b = 0; b < places_.size(); ++b) {
-      const std::int64_t sample =
-          first_sample_ + batch_.sample(step_ - first_step_, place.micro_step, place.virtual_rank,
-                                        static_cast<std::int64_t>(b));
-      places_[b] = {data_.train->place_of(sample, context_.seed), sample};
-      if (samples != nullptr) samples[b] = sample;
-      taken_.push_back({place.virtual_rank, place.micro_step, sample, places_[b].place});
-    }
-    data_.train->fill(places_, inputs);
-  }
+  loader_->wait(finished_samples());
+  for (std::size_t micro = 0; micro < program_->micro_batches.size(); ++micro)
+    loader_->copy(micro, executor_->inputs(micro));
+  taken_.assign(loader_->taken().begin(), loader_->taken().end());
 }
 
 // Each rank contributes the sums of the leaves of its own slice.
@@ -229,6 +230,7 @@ std::optional<double> Trainer::validate() {
           (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b);
       places_[b] = {data_.validation->validation_place(number, windows), number};
     }
+    for (const SamplePlace sample : places_) data_.validation->will_need(sample);
     data_.validation->fill(places_, validation_executor_->inputs(0));
     validation_executor_->run(context_);
     if (is_idle) continue;

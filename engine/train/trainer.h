@@ -20,6 +20,7 @@
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"
+#include "engine/train/batch_loader.h"
 #include "engine/train/control_word.h"
 #include "engine/train/leaf_sums.h"
 #include "engine/train/programs.h"
@@ -124,6 +125,7 @@ class Trainer {
 
  private:
   void agree() const;
+  void start_loader();
   void load_batches();
   void bind_all();
   void choose_program();
@@ -175,11 +177,11 @@ class Trainer {
   std::int64_t redone_updates_ = 0;
   UpdateControl control_;
   PlantedFault fault_;
-  PlantedDelay delay_;
   std::vector<std::byte> looked_at_;  // by host_copy()
   bool is_refused_ = false;           // the step is not finite and ends the job
-  std::vector<SamplePlace> places_;   // of one micro-batch's samples
+  std::vector<SamplePlace> places_;   // of a validation's micro-batch
   std::vector<TakenSample> taken_;    // samples of the last step
+  std::optional<BatchLoader> loader_;
 };
 
 }  // namespace ds

@@ -8,6 +8,7 @@
 namespace ds {
 
 void Trainer::begin() {
+  loader_->begin(finished_samples());
   NewWeights fresh(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
                    memory_->stream());
   std::optional<ImportedWeights> imported;
@@ -34,6 +35,7 @@ void Trainer::share(bool with_moments) {
 void Trainer::resume(const TrainingState& state) {
   step_ = first_step_ = state.step;
   first_sample_ = state.next_sample;
+  loader_->begin(finished_samples());
   control_.resume({.scale = state.loss_scale, .updates = state.updates, .skipped = state.skipped});
 }
 
