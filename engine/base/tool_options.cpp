@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/eval_options.h"
 #include "engine/base/token_numbers.h"
 #include "engine/base/units.h"
 #include "engine/base/whole_number.h"
@@ -156,6 +157,10 @@ constexpr ToolOption kData[] = {
      "as many as determinism.virtual_ranks says)",
      "show", 1, 1 << 20},
     {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
+    {"--set", Kind::text, "NAME",
+     "Take a set of data.validation instead of data.train (one without a\n"
+     "name: validation)",
+     "pack and show"},
 };
 
 /// "fp32, bf16, fp16"
@@ -195,6 +200,7 @@ std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "inspect") return kInspect;
   if (tool == "export") return kExport;
   if (tool == "sample") return kSample;
+  if (tool == "eval") return eval_options();
   if (tool == "convert") return kConvert;
   if (tool == "data") return kData;
   DS_ASSERT(tool == "average");

@@ -33,12 +33,13 @@ std::int64_t WindowPart::validation_place(std::int64_t index, std::int64_t count
 }
 
 SampleRow WindowPart::row(SamplePlace sample) const {
-  DS_ASSERT(sample.place >= 0 && sample.place + seq_len_ + 1 <= size());
+  DS_ASSERT(sample.place >= 0 && sample.place + 1 < size());
+  const std::int64_t count = std::min(seq_len_ + 1, size() - sample.place);
   buffer_.clear();
   buffer_.begin_document();
   std::int64_t document = -1;
-  for (std::int64_t done = 0; done < seq_len_ + 1;) {
-    const TokenRun run = stream_.run_at(sample.place + done, seq_len_ + 1 - done);
+  for (std::int64_t done = 0; done < count;) {
+    const TokenRun run = stream_.run_at(sample.place + done, count - done);
     if (apart_ && done > 0 && run.document != document) buffer_.begin_document();
     document = run.document;
     buffer_.append(*run.file, run.begin, run.count, run.is_trained);

@@ -17,11 +17,11 @@ namespace ds::launcher {
 namespace {
 
 const Command kCommands[] = {
-    kExecCommand,   kDoctorCommand, kPlanCommand,    kInspectCommand,    kExportCommand,
-    kSampleCommand, kDataCommand,   kConvertCommand, kAverageCommand,    kK8sCommand,
-    kPsCommand,     kTailCommand,   kAttachCommand,  kCheckpointCommand, kKillCommand,
-    kAsCommand,     kHelpCommand,   kManCommand,     kCompletionCommand, kNodeFactsCommand,
-    kAgentCommand,
+    kExecCommand,      kDoctorCommand, kPlanCommand, kInspectCommand, kExportCommand,
+    kSampleCommand,    kEvalCommand,   kDataCommand, kConvertCommand, kAverageCommand,
+    kK8sCommand,       kPsCommand,     kTailCommand, kAttachCommand,  kCheckpointCommand,
+    kKillCommand,      kAsCommand,     kHelpCommand, kManCommand,     kCompletionCommand,
+    kNodeFactsCommand, kAgentCommand,
 };
 
 int run_help(int argc, char** argv) {
