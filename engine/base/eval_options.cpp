@@ -8,7 +8,7 @@ constexpr ToolOption kEvalOptions[] = {
      .kind = ToolOption::Kind::text,
      .argument = "FILES",
      .help = "Files to evaluate on, or NAME=FILES for a set with a name (several\n"
-             "times); with their endings .txt, .jsonl, .bin ... or data.format=",
+             "times); their endings give data.format",
      .section = "Data",
      .repeats = true},
     {"--config", ToolOption::Kind::text, "FILE",

@@ -45,7 +45,7 @@ SampleRow WindowPart::row(SamplePlace sample) const {
     buffer_.append(*run.file, run.begin, run.count, run.is_trained);
     done += run.count;
   }
-  return buffer_.row(apart_);
+  return buffer_.row(apart_ || count < seq_len_ + 1);  // documents also say what is padding
 }
 
 std::string WindowPart::describe(SamplePlace sample, const RowError& error) const {
