@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/data/open_data.h"
+#include "engine/data/set_rows.h"
 #include "support/temp_folder.h"
 
 namespace {
@@ -123,6 +124,24 @@ TEST_CASE("the rows of a stream have every target once; the last row ends in pad
     }
     CHECK(targets == text.substr(1));
   }
+}
+
+TEST_CASE("a small set with a name is read once; without a name, its rows are read again") {
+  const Folder folder;
+  const ds::DataSet data = ds::open_data(config_of({folder.file("a", "0123456789abc")}));
+  ds::TrainConfig config;
+  config.train.validate_batches = 2;
+  config.determinism.virtual_ranks = 2;
+  config.batch.micro = 1;
+  const ds::SetRows named = ds::validation_rows(*data.train, true, config);
+  CHECK((named.count == 3 && named.is_whole));
+  CHECK(named.row_of(*data.train, 2).place == 8);
+  const ds::SetRows unnamed = ds::validation_rows(*data.train, false, config);
+  CHECK((unnamed.count == 4 && !unnamed.is_whole));
+  CHECK(unnamed.row_of(*data.train, 3).place == 8);
+  CHECK(unnamed.row_of(*data.train, 1).place == 2);
+  const ds::SetRows two = ds::rows_of_set(*data.train, 2);
+  CHECK((two.count == 2 && !two.is_whole && two.row_of(*data.train, 1).place == 8));
 }
 
 TEST_CASE("batches cross file borders; targets are shifted by one") {
