@@ -62,6 +62,7 @@ class Setup {
 
   EvalSetup made() {
     EvalSetup setup;
+    require_data(!read_.sets.empty() || !is_folder_ || words_.has("--config"));
     setup.config = words_.has("--config") ? given_config() : own_config();
     DataConfig& data = setup.config.data;
     if (!read_.sets.empty()) {
@@ -69,11 +70,8 @@ class Setup {
       data.validation_sets = read_.sets;
       setup.most = INT64_MAX;
     }
-    const bool none = data.validation.empty() && data.validation_sets.empty() &&
-                      (data.validation_fraction == 0 || (is_folder_ && !words_.has("--config")));
-    if (none)
-      throw Error(ErrorKind::usage, "there are no data to evaluate on",
-                  "name files: dslaunch eval MODEL data.txt, or --config train.toml");
+    require_data(!data.validation.empty() || !data.validation_sets.empty() ||
+                 data.validation_fraction > 0);
     if (words_.has("--rows"))
       setup.most = words_.number("--rows") == 0 ? INT64_MAX : words_.number("--rows");
     setup.micro = words_.number("--batch", setup.config.batch.micro);
@@ -83,7 +81,7 @@ class Setup {
     device.backend = choose_backend(device).backend;
     setup.model = open_model(read_.model, data.seq_len);
     if (checkpoint_) setup.step = checkpoint_->manifest().state.step;
-    require_rows(setup);
+    require_rows(setup.model, data.seq_len);
     require_tokenizer(setup);
     return setup;
   }
@@ -143,9 +141,22 @@ class Setup {
     entries.push_back({"data.format", format, {source, 0, "", 0, 0}, ""});
   }
 
+  static void require_data(bool has_some) {
+    if (!has_some)
+      throw Error(ErrorKind::usage, "there are no data to evaluate on",
+                  "name files: dslaunch eval MODEL data.txt, or --config train.toml");
+  }
+
   [[nodiscard]] std::string folder_toml() const {
     const SampledModel model = open_model(read_.model, 1);
     const bool is_pair = model.has_encoder();
+    require_rows(model, given_rows());
+    const std::string format = overrides("data.format") ? "" : format_of(read_.sets);
+    const bool needs_tokens = model.tokenizer.empty() && !model.is_bytes;
+    if (needs_tokens && (format == "text" || format == "jsonl") && !overrides("data.tokenizer"))
+      throw Error(ErrorKind::config,
+                  fmt::format("{} has no tokenizer, and its tokens are not bytes", read_.model),
+                  "add data.tokenizer=FOLDER, or evaluate on token numbers");
     std::string text = fmt::format(
         "model.from = {}\ndata.train = \"unused\"\ndata.seq_len = {}\nbatch.micro = {}\n",
         to_toml(ConfigValue{read_.model}),
@@ -154,12 +165,23 @@ class Setup {
     return text;
   }
 
-  void require_rows(const EvalSetup& setup) const {
-    const std::int64_t longest = longest_row(setup.model);
-    if (setup.config.data.seq_len <= longest) return;
+  /// Returns data.seq_len of the overrides; 0 without one.
+  [[nodiscard]] std::int64_t given_rows() const {
+    std::int64_t rows = 0;
+    for (const std::string& word : read_.overrides) {
+      const Entry entry = read_override(word, 1, "");
+      const auto* number = std::get_if<std::int64_t>(&entry.value.held);
+      if (entry.key == "data.seq_len" && number != nullptr) rows = *number;
+    }
+    return rows;
+  }
+
+  void require_rows(const SampledModel& model, std::int64_t rows) const {
+    const std::int64_t longest = longest_row(model);
+    if (rows <= longest) return;
     throw Error(ErrorKind::config,
-                fmt::format("data.seq_len = {} is more than the {} positions of {}",
-                            setup.config.data.seq_len, longest, read_.model),
+                fmt::format("data.seq_len = {} is more than the {} positions of {}", rows, longest,
+                            read_.model),
                 fmt::format("add data.seq_len={}", longest));
   }
 

@@ -23,7 +23,7 @@ recorded() { sed -n "s/^{\"step\":$2,${3:+\"validation_set\":\"$3\",}\"validatio
 loss_in() { sed -n "s/^${2:+$2: }loss \([^ ]*\) nats .*/\1/p" <<<"$1"; }
 
 mkdir sets
-find "$DS_SOURCE/launcher" -name '*.cpp' | LC_ALL=C sort | xargs cat | head -c 20000 >sets/web.txt
+find "$DS_SOURCE/launcher" -name '*.cpp' | LC_ALL=C sort | xargs cat 2>/dev/null | head -c 20000 >sets/web.txt
 head -c 3000 "$DS_SOURCE/README.md" >sets/code-1.txt
 printf 'A set of few rows.' >sets/few.txt
 sets='data.validation={web = "sets/web.txt", code = ["sets/code-*.txt"], "few.x" = "sets/few.txt"}'
@@ -42,7 +42,7 @@ for step in 4 8; do
     grep -q "^$step,,,,,,,,[^,]*,$wanted,$set,," one/metrics.csv || fail "metrics.csv: $(grep "$set" one/metrics.csv)"
     printf -v shown 'step %d/8  validation loss of %s %.4f nats per byte' $step $set "$wanted"
     grep -qF "$shown" one.0.out || fail "not printed: $shown"
-    [ "$(loss_in "$(evaluate saved/step-$step)" $set)" = "$wanted" ] || fail "eval of step $step, $set: $(cat err) $(evaluate saved/step-$step), not $wanted"
+    [ "$(loss_in "$(evaluate saved/step-0000000$step)" $set)" = "$wanted" ] || fail "eval of step $step, $set: $(cat err) $(evaluate saved/step-0000000$step), not $wanted"
   done
 done
 tr -d ' \n' <one/summary.json | grep -qF '"validation_losses":{"code":' || fail "summary.json: $(cat one/summary.json)"
@@ -92,15 +92,15 @@ done <"$fixtures/eval/expected.txt"
 
 # What cannot be is refused, with one message.
 gpt2=$fixtures/sample/gpt2
-refused 64 "eval takes a checkpoint or a Hugging Face folder"
+refused 64 "a checkpoint or a Hugging Face folder"
 refused 64 "there are no data to evaluate on" "$gpt2"
 refused 64 "its ending does not say its data.format" "$gpt2" train.toml
 refused 65 "none.txt matches no file" saved none.txt
-refused 65 "$work/none" none sets/web.txt
+refused 65 "the checkpoint none does not exist" none sets/web.txt
 refused 65 "its tokens are not bytes" "$gpt2" sets/web.txt
 refused 65 "is not the one of saved" saved sets/web.txt data.tokenizer="$work/text_gpt2"
 refused 65 "data.seq_len = 81 is more than the 80 positions" "$gpt2" "$fixtures/eval/rows.safetensors" data.seq_len=81
 printf x >one.txt
-refused 65 "data.validation.one: 1 bytes has no target" saved --data one=one.txt
+refused 65 "data.validation.one: 1 B has no target" saved --data one=one.txt
 [ $failures = 0 ] && echo "sets have losses of their own, and eval computes those of training and of transformers"
 exit $((failures > 0))

@@ -104,7 +104,7 @@ TEST_CASE("sets with names are held out whole, one beside the other") {
   config.validation_sets = {{"web", {folder / "none"}}};
   CHECK(has(message_of(config), "data.validation.web: " + folder / "none" + " matches no file"));
   config.validation_sets = {{"web", {folder.file("one", "x")}}};
-  CHECK(has(message_of(config), "data.validation.web: 1 bytes has no target"));
+  CHECK(has(message_of(config), "data.validation.web: 1 B has no target"));
 }
 
 TEST_CASE("the rows of a stream have every target once; the last row ends in padding") {
