@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 
 #include "engine/base/error.h"
@@ -121,6 +122,9 @@ class Setup {
       source = read_.model;
       entries = read_toml(folder_toml(), source, "");
     }
+    if (overrides("data.task") || overrides("data.format"))
+      forget(entries, {"data.fields", "data.rows", "data.long"});
+    if (overrides("data.tokenizer")) forget(entries, {"model.tokens"});
     if (!read_.sets.empty() && !overrides("data.format")) set_format(entries, source);
     for (const Entry& more : read_toml("batch.accum = 1\ntrain.steps = 1", source, ""))
       entries.push_back(more);
@@ -130,14 +134,19 @@ class Setup {
     return make_train_config(entries, source, 1);
   }
 
+  /// Removes what depends on a key that is overridden.
+  static void forget(std::vector<Entry>& entries, std::initializer_list<std::string_view> keys) {
+    std::erase_if(entries, [&](const Entry& entry) {
+      return std::ranges::find(keys, entry.key) != keys.end();
+    });
+  }
+
   /// Sets the format of the files, and forgets what the config says of another one.
   void set_format(std::vector<Entry>& entries, const std::string& source) const {
     const ConfigValue format{format_of(read_.sets)};
     const auto had = std::ranges::find(entries, "data.format", &Entry::key);
     if (had != entries.end() && had->value == format) return;
-    std::erase_if(entries, [](const Entry& entry) {
-      return entry.key == "data.fields" || entry.key == "data.format";
-    });
+    forget(entries, {"data.fields", "data.format"});
     entries.push_back({"data.format", format, {source, 0, "", 0, 0}, ""});
   }
 
