@@ -102,7 +102,8 @@ std::string line_of(const Evaluated& set, const EvalSetup& setup) {
   line += fmt::format("loss {} nats per {}, perplexity {:.6g}", set.loss,
                       setup.config.data.tokenizer == "bytes" ? "byte" : "token", set.perplexity());
   if (const auto bits = set.bits_per_byte()) line += fmt::format(", {:.6g} bits per byte", *bits);
-  return line + fmt::format(", {} targets in {} rows\n", set.targets, set.rows);
+  return line + fmt::format(", {} target{} in {} row{}\n", set.targets, set.targets == 1 ? "" : "s",
+                            set.rows, set.rows == 1 ? "" : "s");
 }
 
 /// A number that is not finite is null.

@@ -74,7 +74,7 @@ evaluate saved sets/web.txt --dtype bf16 | grep -q ', 19999 targets' || fail "--
 # An override of the task forgets what the checkpoint's config says of another one.
 printf '{"prompt": "What is it?", "response": "a set"}\n{"prompt": "And that?", "response": "one more"}\n' >pairs.jsonl
 evaluate saved pairs.jsonl data.task=response >out
-grep -q ', 13 targets in 1 rows$' out || fail "data.task=response: $(cat out)"
+grep -Eq ', 13 targets in [12] rows?$' out || fail "data.task=response: $(cat out)"
 
 # Folders: losses of transformers.
 while read -r name data loss targets; do
@@ -103,7 +103,7 @@ refused 64 "its ending does not say its data.format" "$gpt2" train.toml
 refused 65 "none.txt matches no file" saved none.txt
 refused 65 "the checkpoint none does not exist" none sets/web.txt
 refused 65 "its tokens are not bytes" "$gpt2" sets/web.txt
-refused 65 "its tokens are not bytes" "$work/text_gpt2" sets/web.txt data.tokenizer=bytes
+refused 65 "model.vocab = 61 is less than the 256 tokens of the tokenizer" "$work/text_gpt2" sets/web.txt data.tokenizer=bytes
 refused 65 "is not the one of saved" saved sets/web.txt data.tokenizer="$work/text_gpt2"
 refused 65 "data.seq_len = 81 is more than the 80 positions" "$gpt2" "$fixtures/eval/rows.safetensors" data.seq_len=81
 printf x >one.txt
