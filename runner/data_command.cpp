@@ -15,6 +15,7 @@
 #include "engine/data/files.h"
 #include "engine/data/merge_pairs.h"
 #include "engine/data/open_data.h"
+#include "engine/data/set_rows.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "runner/tool_progress.h"
 #include "runner/train_tokenizer_command.h"
@@ -33,6 +34,34 @@ TrainConfig config_of(const ToolWords& read) {
                             .world_size = static_cast<int>(read.number("--ranks", 1))});
 }
 
+constexpr const char* kUnnamed = "validation";  // the set that has no name, for --set
+
+/// Errors: Error{usage} listing the sets that exist.
+[[noreturn]] void refuse_set(const std::string& name, std::string names) {
+  throw Error(ErrorKind::usage, fmt::format("--set {}: data.validation has no such set", name),
+              names.empty() ? "it names no files" : "it has " + std::move(names));
+}
+
+FileList files_of_set(const DataFiles& files, const std::string& name) {
+  std::string names = files.validation.empty() ? "" : kUnnamed;
+  if (name == kUnnamed && !files.validation.empty()) return files.validation;
+  for (const auto& [own, list] : files.validation_sets) {
+    if (own == name) return list;
+    names += (names.empty() ? "" : ", ") + own;
+  }
+  refuse_set(name, std::move(names));
+}
+
+const HeldOut& set_of(const std::vector<HeldOut>& sets, const std::string& name) {
+  std::string names;
+  for (const HeldOut& set : sets) {
+    const std::string own = set.name.empty() ? kUnnamed : std::string(set.name);
+    if (own == name) return set;
+    names += (names.empty() ? "" : ", ") + own;
+  }
+  refuse_set(name, std::move(names));
+}
+
 int pack(const ToolWords& read) {
   const TrainConfig config = config_of(read);
   const DataConfig& data = config.data;
@@ -46,8 +75,13 @@ int pack(const ToolWords& read) {
   const DocumentEncoder encoder(data);
   const TokenCache cache(data, encoder);
   FileList files;
-  for (const FileList& source : find_files(data).sources)
-    files.insert(files.end(), source.begin(), source.end());
+  const DataFiles found = find_files(data);
+  if (read.has("--set")) {
+    files = files_of_set(found, read.value("--set"));
+  } else {
+    for (const FileList& source : found.sources)
+      files.insert(files.end(), source.begin(), source.end());
+  }
   ToolProgress progress("tokenized");
   const PackShare share{
       .rank = 0,
@@ -166,11 +200,18 @@ int show(const ToolWords& read) {
   const auto seed = static_cast<std::uint64_t>(config.train.seed);
   const DataSet data = open_data(config.data, seed, {.threads = default_thread_count()});
   const std::int64_t step = read.number("--step", 1);
+  const std::vector<HeldOut> sets = data.held_out();
+  const HeldOut* const set = read.has("--set") ? &set_of(sets, read.value("--set")) : nullptr;
+  const DataPart& part = set == nullptr ? *data.train : *set->part;
+  const SetRows rows =
+      set == nullptr ? SetRows{} : validation_rows(part, !set->name.empty(), config);
   Json samples = Json::array();
   for (std::int64_t i = 0; i < config.batch.global; ++i) {
     const std::int64_t number = (step - 1) * config.batch.global + i;
-    const SamplePlace place{data.train->place_of(number, seed), number};
-    const Shown shown = shown_of(*data.train, place, config, data.fields);
+    if (set != nullptr && number >= rows.count) break;
+    const SamplePlace place = set == nullptr ? SamplePlace{part.place_of(number, seed), number}
+                                             : rows.row_of(part, number);
+    const Shown shown = shown_of(part, place, config, data.fields);
     if (!read.has("--json")) {
       write_text(config, data, place, shown);
       continue;

@@ -18,6 +18,7 @@
 #include "runner/average_command.h"
 #include "runner/convert_command.h"
 #include "runner/data_command.h"
+#include "runner/eval_command.h"
 #include "runner/export_command.h"
 #include "runner/inspect_command.h"
 #include "runner/plan_command.h"
@@ -34,7 +35,7 @@ constexpr std::string_view kHelp =
     R"(dsrunner: one rank of a training job, started by dslaunch, torchrun, mpirun, srun or by hand.
 
   dsrunner [--check] train.toml [key=value ...]
-  dsrunner plan | inspect | export | average | sample | data | convert | report ...  see dslaunch plan --help, ...
+  dsrunner plan | inspect | export | average | sample | eval | data | convert | report ...  see dslaunch plan --help, ...
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
@@ -65,6 +66,7 @@ constexpr Tool kTools[] = {
     {"export", ds::run_export},
     {"average", ds::run_average},
     {"sample", ds::run_sample},
+    {"eval", ds::run_eval},
     {"convert", ds::run_convert},
     {"data", ds::run_data},
     {"report", ds::run_report},

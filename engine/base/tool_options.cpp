@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/base/error.h"
+#include "engine/base/eval_options.h"
 #include "engine/base/token_numbers.h"
 #include "engine/base/units.h"
 #include "engine/base/whole_number.h"
@@ -174,6 +175,10 @@ constexpr ToolOption kData[] = {
      "as many as determinism.virtual_ranks says)",
      "show", 1, 1 << 20},
     {"--json", Kind::flag, "", "Print the numbers that the model reads", "show"},
+    {"--set", Kind::text, "NAME",
+     "Take a set of data.validation instead of data.train (one without a\n"
+     "name: validation)",
+     "pack and show"},
 };
 
 constexpr ToolOption kReport[] = {
@@ -223,6 +228,7 @@ std::span<const ToolOption> tool_options(std::string_view tool) {
   if (tool == "inspect") return kInspect;
   if (tool == "export") return kExport;
   if (tool == "sample") return kSample;
+  if (tool == "eval") return eval_options();
   if (tool == "convert") return kConvert;
   if (tool == "data") return kData;
   if (tool == "report") return kReport;

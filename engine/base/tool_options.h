@@ -1,4 +1,4 @@
-// Options of the subcommands that dsrunner does (plan, inspect, export, average, sample,
+// Options of the subcommands that dsrunner does (plan, inspect, export, average, sample, eval,
 // convert): the one
 // table that dsrunner reads its words by, and that dslaunch shows in help, manual and completion.
 #pragma once

@@ -1,5 +1,6 @@
 // Checks the type and range of one value and formats the error message.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace ds {
 namespace {
 
 constexpr double kUnlimited = 9e18;
+constexpr std::size_t kLongestName = 64;  // of a set
 
 std::string limits(const Key& key) {
   if (key.max >= kUnlimited) return fmt::format("at least {}", key.min);
@@ -96,6 +98,34 @@ ConfigValue check_globs(const Key& key, const Entry& entry) {
     *pattern = absolute_path(*pattern, entry.base_dir);
   }
   return {std::move(list)};
+}
+
+/// Checks a table of named sets of files.
+ConfigValue check_sets(const Key& key, const Entry& entry) {
+  ConfigValue::Table sets = std::get<ConfigValue::Table>(entry.value.held);
+  for (auto& [name, files] : sets) {
+    const auto fits_name = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+    };
+    if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, fits_name))
+      throw entry_error(
+          entry.place, Point::key,
+          fmt::format("{}: {} cannot be the name of a set", key.name, to_toml({name})),
+          fmt::format("names have at most {} characters: letters a to z and A to Z, "
+                      "digits, \"_\", \"-\" and \".\"",
+                      kLongestName));
+    if (const auto* inner = std::get_if<ConfigValue::Table>(&files.held))
+      throw entry_error(
+          entry.place, Point::key,
+          fmt::format("{}.{} must be file patterns, not {}", key.name, name, describe(files)),
+          fmt::format("a name with a point is quoted: \"{}.{}\"", name, inner->front().name));
+    const std::string full = fmt::format("{}.{}", key.name, name);
+    Key own = key;
+    own.name = full;
+    own.kind = KeyKind::globs;
+    files = check_globs(own, {full, files, entry.place, entry.base_dir});
+  }
+  return {std::move(sets)};
 }
 
 ConfigValue check_names(const Key& key, const Entry& entry) {
@@ -194,6 +224,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
     case KeyKind::place:
       return check_place(key, entry);
     case KeyKind::validation:
+      if (std::holds_alternative<ConfigValue::Table>(entry.value.held))
+        return check_sets(key, entry);
       return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
     case KeyKind::names:
       return check_names(key, entry);
@@ -236,7 +268,7 @@ std::string describe_range(const Key& key) {
     case KeyKind::globs:
       return "file patterns";
     case KeyKind::validation:
-      return fmt::format("file patterns or a fraction, {}", limits(key));
+      return fmt::format("file patterns, a table of named ones, or a fraction, {}", limits(key));
     case KeyKind::names:
       return key.choices.empty() ? "a list of patterns"
                                  : fmt::format("a list of {} and patterns", joined(key.choices));

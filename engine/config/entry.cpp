@@ -1,6 +1,8 @@
 // Formats config values as TOML and for messages, and errors at an entry.
 #include "engine/config/entry.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "engine/base/text_error.h"
@@ -35,6 +37,12 @@ std::string toml_text(std::string_view text) {
   return out + "\"";
 }
 
+/// Quotes a name that TOML would not read as it is.
+std::string toml_name(const std::string& name) {
+  const auto is_bare = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  return !name.empty() && std::ranges::all_of(name, is_bare) ? name : toml_text(name);
+}
+
 /// Returns the shortest digits that read back to the same double, with a point or an exponent.
 std::string number_text(double number) {
   if (std::isnan(number)) return "nan";
@@ -58,6 +66,13 @@ std::string to_toml(const ConfigValue& value) {
                               text += (text.size() > 1 ? ", " : "") + to_toml(element);
                             }
                             return text + "]";
+                          },
+                          [](const ConfigValue::Table& table) {
+                            std::string text = "{";
+                            for (const auto& [name, each] : table)
+                              text += fmt::format("{}{} = {}", text.size() > 1 ? ", " : "",
+                                                  toml_name(name), to_toml(each));
+                            return text + "}";
                           }},
                     value.held);
 }
@@ -73,7 +88,10 @@ std::string describe(const ConfigValue& value) {
               return fmt::format("the string {}{}", toml_text(text.substr(0, kShownBytes)),
                                  cut ? "..." : "");
             },
-            [](const ConfigValue::List& list) { return fmt::format("a list of {}", list.size()); }},
+            [](const ConfigValue::List& list) { return fmt::format("a list of {}", list.size()); },
+            [](const ConfigValue::Table& table) {
+              return fmt::format("a table of {}", table.size());
+            }},
       value.held);
 }
 

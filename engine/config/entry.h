@@ -12,16 +12,26 @@
 
 namespace ds {
 
-/// A TOML value. `Other` stands for types that no key accepts: dates, times, tables in arrays.
+struct NamedValue;
+
+/// A TOML value. `Other` stands for types that no key accepts: dates, times, empty sections.
 struct ConfigValue {
   struct Other {
     friend bool operator==(const Other&, const Other&) = default;
   };
   using List = std::vector<ConfigValue>;
-  std::variant<Other, bool, std::int64_t, double, std::string, List> held;
+  using Table = std::vector<NamedValue>;  // sorted by name
+  std::variant<Other, bool, std::int64_t, double, std::string, List, Table> held;
 
-  friend bool operator==(const ConfigValue&, const ConfigValue&) = default;
+  friend bool operator==(const ConfigValue& a, const ConfigValue& b);
 };
+
+struct NamedValue {
+  std::string name;
+  ConfigValue value;
+  friend bool operator==(const NamedValue&, const NamedValue&) = default;
+};
+inline bool operator==(const ConfigValue& a, const ConfigValue& b) { return a.held == b.held; }
 
 /// Describes the value for messages: `the integer 3`, `the string "x"`.
 std::string describe(const ConfigValue& value);

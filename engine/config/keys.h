@@ -20,7 +20,7 @@ enum class KeyKind : std::uint8_t {
   text,
   path,        // relative to the folder of the TOML file; or a word of `choices`
   globs,       // one pattern or a list of patterns, relative like a path
-  validation,  // globs or a fraction
+  validation,  // globs, a table of named globs, or a fraction
   names,       // a word of `choices`, a pattern, or a list of them, which may be empty
   betas,       // two numbers
   numbers,     // a list of numbers, which may be empty

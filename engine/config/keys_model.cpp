@@ -5,12 +5,25 @@ namespace ds {
 namespace {
 
 void set_validation(TrainConfig& config, const ConfigValue& value) {
-  const auto* fraction = std::get_if<double>(&value.held);
-  config.data.validation.clear();
-  if (fraction == nullptr) key_access::take(config.data.validation, value);
-  if (fraction != nullptr) config.data.validation_fraction = *fraction;
+  DataConfig& data = config.data;
+  data.validation.clear();
+  data.validation_sets.clear();
+  if (const auto* fraction = std::get_if<double>(&value.held)) {
+    data.validation_fraction = *fraction;
+  } else if (const auto* sets = std::get_if<ConfigValue::Table>(&value.held)) {
+    for (const auto& [name, files] : *sets)
+      key_access::take(data.validation_sets.emplace_back(NamedFiles{name, {}}).files, files);
+  } else {
+    key_access::take(data.validation, value);
+  }
 }
 ConfigValue get_validation(const TrainConfig& config) {
+  if (!config.data.validation_sets.empty()) {
+    ConfigValue::Table sets;
+    for (const auto& [name, files] : config.data.validation_sets)
+      sets.push_back({name, key_access::give(files)});
+    return {std::move(sets)};
+  }
   return config.data.validation.empty() ? ConfigValue{config.data.validation_fraction}
                                         : key_access::give(config.data.validation);
 }
@@ -89,7 +102,7 @@ const Key kModelKeys[] = {
     {"data.weights", K::numbers, true, 1e-6, 1e12, "", "", "none",
      "How often each pattern of data.train is drawn from, one number each; without it, each sample once an epoch.", DS_FIELD(data.weights)},
     {"data.validation", K::validation, false, 0, 0.9, "", "", "0.05",
-     "Validation files, or the fraction held out at the end of each training file; 0 = no validation.", set_validation, get_validation},
+     "Validation files; or a table of named sets of them, {web = [...], code = [...]}; or the fraction held out at the end of each training file; 0 = no validation.", set_validation, get_validation},
     {"data.format", K::choice, true, 0, 0, "text|jsonl|tokens|samples", "", "\"text\"",
      "Format of the files. tokens: Megatron's .bin with .idx, or llm.c's .bin; samples: safetensors files of token numbers, one row per sample (docs/data.md).", DS_FIELD(data.format)},
     {"data.tokenizer", K::path, false, 0, 0, "bytes|none", "", "text, jsonl: that of model.from, else \"bytes\"; tokens, samples: \"none\"",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/base/text_error.h"
+#include "engine/config/keys.h"
 
 namespace ds {
 namespace {
@@ -22,7 +23,11 @@ ConfigValue to_value(const toml::node& node) {
     for (const toml::node& element : *array) list.push_back(to_value(element));
     return {std::move(list)};
   }
-  return {ConfigValue::Other{}};
+  const auto* table = node.as_table();
+  if (table == nullptr || table->empty()) return {ConfigValue::Other{}};
+  ConfigValue::Table values;  // toml++ keeps tables sorted by name
+  for (const auto& [key, each] : *table) values.push_back({std::string(key.str()), to_value(each)});
+  return {std::move(values)};
 }
 
 /// Returns line `number` (from 1) of `text`, without its line end.
@@ -55,7 +60,8 @@ class Flattener {
     for (const auto& [key, node] : table) {
       const std::string name = prefix + std::string(key.str());
       const toml::table* inner = node.as_table();
-      if (inner != nullptr && !inner->empty()) {
+      // A table under the name of a key is the key's value, any other one is a section.
+      if (inner != nullptr && !inner->empty() && find_key(name) == nullptr) {
         add(*inner, name + ".");
       } else {  // an empty section is an entry too, because its name may be mistyped
         entries_.push_back({name, to_value(node), place(key.source(), node.source()), base_dir_});

@@ -108,9 +108,17 @@ enum class RowKind : std::uint8_t { cut, whole };
 /// What happens to documents that are longer than a row.
 enum class LongDocuments : std::uint8_t { split, cut, drop };
 
+/// Files whose loss is computed and recorded under a name of its own.
+struct NamedFiles {
+  std::string name;                // letters, digits, "_", "-" and "."
+  std::vector<std::string> files;  // globs, absolute once resolved
+  friend bool operator==(const NamedFiles&, const NamedFiles&) = default;
+};
+
 struct DataConfig {
-  std::vector<std::string> train;       // globs, absolute once resolved
-  std::vector<std::string> validation;  // globs; empty: held-out tails of the training files
+  std::vector<std::string> train;           // globs, absolute once resolved
+  std::vector<std::string> validation;      // globs; empty: held-out tails of the training files
+  std::vector<NamedFiles> validation_sets;  // by name; where there are any, `validation` is empty
   double validation_fraction = 0.05;  // of each training file; 0 = no validation; unused with globs
   std::vector<double> weights;        // of the patterns of train; empty: all files are one source
   std::string format = "text";

@@ -37,6 +37,11 @@ class DataPart {
   [[nodiscard]] virtual std::int64_t validation_place(std::int64_t index,
                                                       std::int64_t count) const = 0;
 
+  /// Returns the number of rows in which every target occurs once, and the place of each of them;
+  /// of a stream, the last row may end in padding.
+  [[nodiscard]] virtual std::int64_t rows() const { return size(); }
+  [[nodiscard]] virtual std::int64_t row_place(std::int64_t index) const { return index; }
+
   /// Writes every input of a micro-batch that has memory, except samples, for B samples. Allocates
   /// nothing. One thread at a time. Errors: Error{config} with file and place: a number that the
   /// input's limit excludes, with which kernels would read other memory; documents in pieces; an

@@ -72,26 +72,42 @@ std::vector<FileList> list_sources(const DataConfig& config, bool pairs) {
   return sources;
 }
 
-}  // namespace
-
-DataFiles find_files(const DataConfig& config) {
-  const bool pairs = config.format == "tokens";
-  DataFiles files;
-  files.sources = list_sources(config, pairs);
-  if (config.validation.empty()) {
-    files.held_out = config.validation_fraction;
-    return files;
-  }
-  files.validation = list_files("data.validation", config.validation, pairs);
+/// Checks that no file of a validation set is also in a source of training.
+void require_apart(const DataFiles& files, std::string_view name, const FileList& set) {
   for (const FileList& source : files.sources) {
-    for (const std::string& path : files.validation) {
+    for (const std::string& path : set) {
       if (!std::ranges::binary_search(source, path)) continue;
       throw Error(
-          ErrorKind::config, fmt::format("data.validation: {} is also in data.train", path),
+          ErrorKind::config, fmt::format("{}: {} is also in data.train", key_of_set(name), path),
           "name other files there, or set data.validation to a fraction to hold out the end "
           "of each file");
     }
   }
+}
+
+}  // namespace
+
+std::string key_of_set(std::string_view name) {
+  return name.empty() ? "data.validation" : fmt::format("data.validation.{}", name);
+}
+
+DataFiles find_validation_files(const DataConfig& config) {
+  const bool pairs = config.format == "tokens";
+  DataFiles files;
+  for (const auto& [name, patterns] : config.validation_sets)
+    files.validation_sets.push_back({name, list_files(key_of_set(name), patterns, pairs)});
+  if (!config.validation.empty())
+    files.validation = list_files(key_of_set(""), config.validation, pairs);
+  return files;
+}
+
+DataFiles find_files(const DataConfig& config) {
+  DataFiles files = find_validation_files(config);
+  files.sources = list_sources(config, config.format == "tokens");
+  if (config.validation.empty() && config.validation_sets.empty())
+    files.held_out = config.validation_fraction;
+  require_apart(files, "", files.validation);
+  for (const auto& [name, list] : files.validation_sets) require_apart(files, name, list);
   return files;
 }
 

@@ -69,6 +69,18 @@ void MixturePart::will_need(SamplePlace sample) const {
   source_of(sample.place).will_need({sample.place / count(), sample.number});
 }
 
+std::int64_t MixturePart::rows() const {
+  std::int64_t rows = 0;
+  for (const auto& source : sources_) rows += source->rows();
+  return rows;
+}
+
+std::int64_t MixturePart::row_place(std::int64_t index) const {
+  std::size_t source = 0;
+  for (; index >= sources_[source]->rows(); ++source) index -= sources_[source]->rows();
+  return sources_[source]->row_place(index) * count() + static_cast<std::int64_t>(source);
+}
+
 SampleRow MixturePart::row(SamplePlace sample) const {
   return source_of(sample.place).row({sample.place / count(), sample.number});
 }

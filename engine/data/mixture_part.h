@@ -24,6 +24,9 @@ class MixturePart : public DataPart {
   [[nodiscard]] std::int64_t validation_place(std::int64_t index,
                                               std::int64_t count) const override;
   void will_need(SamplePlace sample) const override;
+  [[nodiscard]] std::int64_t rows() const override;
+  /// The rows of one source stand behind those of the one before.
+  [[nodiscard]] std::int64_t row_place(std::int64_t index) const override;
   [[nodiscard]] SampleRow row(SamplePlace sample) const override;
   [[nodiscard]] std::string describe(SamplePlace sample, const RowError& error) const override;
 

@@ -13,6 +13,8 @@
 namespace ds {
 namespace {
 
+constexpr const char* kTrainKey = "data.train";
+
 DataFields fields_of(const SampleFile& file) {
   return {.documents = file.has(Field::documents),
           .positions = file.has(Field::positions),
@@ -37,30 +39,64 @@ std::shared_ptr<const SampleFile> open_file(const std::string& path, const DataC
               fmt::format("set data.encoder_len={}, or cut the samples", length));
 }
 
-DataSet open_samples(const DataConfig& config, const DataFiles& files) {
-  auto train = std::make_unique<SamplePart>(), validation = std::make_unique<SamplePart>();
+std::unique_ptr<SamplePart> whole_part(const DataConfig& config, const FileList& paths,
+                                       std::string_view name) {
+  auto part = std::make_unique<SamplePart>();
+  for (const std::string& path : paths) {
+    const auto file = open_file(path, config);
+    part->add(file, 0, file->rows());
+  }
+  if (part->size() == 0 && !paths.empty())
+    throw Error(ErrorKind::config, fmt::format("{}: there is no sample", key_of_set(name)),
+                "name files with rows");
+  return part;
+}
+
+/// Opens the training files; the ends of them that are held out go to `validation`.
+std::unique_ptr<SamplePart> train_part(const DataConfig& config, const DataFiles& files,
+                                       SamplePart& validation) {
+  auto train = std::make_unique<SamplePart>();
   for (const std::string& path : files.sources.front()) {
     const auto file = open_file(path, config);
     const std::int64_t cut = file->rows() - static_cast<std::int64_t>(
                                                 static_cast<double>(file->rows()) * files.held_out);
     train->add(file, 0, cut);
-    validation->add(file, cut, file->rows());
-  }
-  for (const std::string& path : files.validation) {
-    const auto file = open_file(path, config);
-    validation->add(file, 0, file->rows());
+    validation.add(file, cut, file->rows());
   }
   if (train->size() == 0)
     throw Error(ErrorKind::config, "data.train: every sample is held out",
                 "lower data.validation, or name files there");
-  if (files.validates() && validation->size() == 0)
+  if (files.held_out > 0 && validation.size() == 0)
     throw Error(ErrorKind::config,
                 fmt::format("data.validation: {} of {} samples is none", config.validation_fraction,
                             train->size()),
                 "raise data.validation, or set it to 0");
-  if (validation->size() > 0) require_alike(*train->first_file(), *validation->first_file());
-  const DataFields fields = fields_of(*train->first_file());
-  return {.train = std::move(train), .validation = std::move(validation), .fields = fields};
+  return train;
+}
+
+DataSet open_samples(const DataConfig& config, const DataFiles& files) {
+  DataSet data;
+  auto validation = whole_part(config, files.validation, "");
+  const SampleFile* first = nullptr;
+  const auto compare = [&](const SamplePart& part) {
+    if (part.size() == 0) return;
+    if (first == nullptr) first = part.first_file();
+    require_alike(*first, *part.first_file());
+  };
+  if (!files.sources.empty()) {
+    auto train = train_part(config, files, *validation);
+    compare(*train);
+    data.train = std::move(train);
+  }
+  compare(*validation);
+  data.validation = std::move(validation);
+  for (const auto& [name, paths] : files.validation_sets) {
+    auto part = whole_part(config, paths, name);
+    compare(*part);
+    data.validation_sets.push_back({name, std::move(part)});
+  }
+  data.fields = fields_of(*first);
+  return data;
 }
 
 /// Makes parts of token files.
@@ -69,14 +105,18 @@ class Parts {
   Parts(const DataConfig& config, std::uint64_t seed, const DocumentEncoder* encoder)
       : config_(config), seed_(seed), encoder_(encoder) {}
 
-  [[nodiscard]] std::unique_ptr<DataPart> part_of(TokenStream stream, const char* key) const {
+  /// `least`: the tokens that a stream must have.
+  [[nodiscard]] std::unique_ptr<DataPart> part_of(TokenStream stream, const std::string& key,
+                                                  std::int64_t least) const {
     if (config_.rows == RowKind::cut) {
-      require_length(key, stream);
+      require_length(key, stream, least);
       return std::make_unique<WindowPart>(std::move(stream), config_.seq_len, apart(stream));
     }
     auto part = std::make_unique<PackedPart>(std::move(stream), shape(key), mask_rule(key));
     if (part->size() > 0) return part;
-    throw Error(ErrorKind::config, fmt::format("{}: no row is left to train on", key),
+    throw Error(ErrorKind::config,
+                fmt::format("{}: no row is left {}", key,
+                            key == kTrainKey ? "to train on" : "that has a target"),
                 part->note().empty() ? "give more data" : part->note());
   }
 
@@ -102,7 +142,7 @@ class Parts {
   }
 
   [[nodiscard]] std::uint64_t seed_of(std::string_view key) const {
-    return key == "data.train" ? seed_ : ~seed_;
+    return key == kTrainKey ? seed_ : ~seed_;
   }
 
   [[nodiscard]] std::optional<SpanRule> span_rule(std::string_view key) const {
@@ -158,8 +198,13 @@ class Parts {
                     .seed = seed_of(key)};
   }
 
-  void require_length(const char* key, const TokenStream& stream) const {
-    if (stream.size() > config_.seq_len) return;
+  void require_length(const std::string& key, const TokenStream& stream, std::int64_t least) const {
+    if (stream.size() >= least) return;
+    if (least < config_.seq_len)
+      throw Error(
+          ErrorKind::config,
+          fmt::format("{}: {} has no target: a token needs one before it", key, stream.size_text()),
+          "give more text");
     throw Error(ErrorKind::config,
                 fmt::format("{}: {} {} are too few for data.seq_len = {} and its target", key,
                             stream.size(), config_.tokenizer == "bytes" ? "bytes" : "tokens",
@@ -191,45 +236,98 @@ TokenFiles open_files(const DataConfig& config, const FileList& paths,
   return files;
 }
 
-DataSet open_tokens(const DataConfig& config, const DataFiles& files, std::uint64_t seed,
-                    const PackShare& share) {
-  DataSet data;
-  std::unique_ptr<DocumentEncoder> encoder;
-  if (config.tokenizer != "none" && !is_byte_stream(config)) {
-    encoder = std::make_unique<DocumentEncoder>(config);
-    data.tokenizer = encoder->tokenizer();
-    if (data.tokenizer) data.tokenizer_hash = data.tokenizer->hash();
-  }
-  const Parts parts(config, seed, encoder.get());
-  std::vector<std::unique_ptr<DataPart>> sources;
-  TokenStream validation;
-  for (const FileList& paths : files.sources) {
-    TokenStream train;
-    for (const auto& file : open_files(config, paths, encoder.get(), share)) {
-      train.add(file, files.held_out, false);
-      validation.add(file, files.held_out, true);
+/// Opens streams of token files, and makes parts of them.
+class TokenOpener {
+ public:
+  TokenOpener(const DataConfig& config, std::uint64_t seed, const PackShare& share)
+      : config_(config),
+        share_(share),
+        encoder_(encoder_of(config)),
+        parts_(config, seed, encoder_.get()) {}
+
+  [[nodiscard]] DataSet open(const DataFiles& files) const {
+    DataSet data;
+    if (encoder_ && encoder_->tokenizer()) {
+      data.tokenizer = encoder_->tokenizer();
+      data.tokenizer_hash = data.tokenizer->hash();
     }
-    data.fields.documents = data.fields.documents || parts.apart(train);
-    sources.push_back(parts.part_of(std::move(train), "data.train"));
+    const bool trains = !files.sources.empty();
+    bool& apart = data.fields.documents;
+    TokenStream validation;
+    if (trains) data.train = train_part(files, validation, apart);
+    for (const auto& file : open_files(config_, files.validation, encoder_.get(), share_))
+      validation.add(file, 0, false);
+    if (!trains) apart = apart || parts_.apart(validation);
+    data.validation = files.validates() ? parts_.part_of(std::move(validation), key_of_set(""),
+                                                         trains ? config_.seq_len + 1 : kLeast)
+                                        : parts_.nothing();
+    for (const auto& [name, paths] : files.validation_sets) {
+      TokenStream set;
+      for (const auto& file : open_files(config_, paths, encoder_.get(), share_))
+        set.add(file, 0, false);
+      if (!trains) apart = apart || parts_.apart(set);
+      data.validation_sets.push_back(
+          {name, parts_.part_of(std::move(set), key_of_set(name), kLeast)});
+    }
+    data.fields.encoder_documents = reads_two_texts(config_.task);
+    data.fields.encoder_len = config_.encoder_len;
+    return data;
   }
-  for (const auto& file : open_files(config, files.validation, encoder.get(), share))
-    validation.add(file, 0, false);
-  data.validation =
-      files.validates() ? parts.part_of(std::move(validation), "data.validation") : parts.nothing();
-  data.train = sources.size() == 1
-                   ? std::move(sources.front())
-                   : std::make_unique<MixturePart>(std::move(sources), config.weights);
-  data.fields.encoder_documents = reads_two_texts(config.task);
-  data.fields.encoder_len = config.encoder_len;
-  return data;
+
+ private:
+  static constexpr std::int64_t kLeast = 2;  // a token and its target
+
+  static std::unique_ptr<DocumentEncoder> encoder_of(const DataConfig& config) {
+    const bool has_one = config.tokenizer != "none" && !is_byte_stream(config);
+    return has_one ? std::make_unique<DocumentEncoder>(config) : nullptr;
+  }
+
+  /// Opens the training files; the ends of them that are held out go to `validation`.
+  std::unique_ptr<DataPart> train_part(const DataFiles& files, TokenStream& validation,
+                                       bool& apart) const {
+    std::vector<std::unique_ptr<DataPart>> sources;
+    for (const FileList& paths : files.sources) {
+      TokenStream train;
+      for (const auto& file : open_files(config_, paths, encoder_.get(), share_)) {
+        train.add(file, files.held_out, false);
+        validation.add(file, files.held_out, true);
+      }
+      apart = apart || parts_.apart(train);
+      sources.push_back(parts_.part_of(std::move(train), kTrainKey, config_.seq_len + 1));
+    }
+    if (sources.size() == 1) return std::move(sources.front());
+    return std::make_unique<MixturePart>(std::move(sources), config_.weights);
+  }
+
+  const DataConfig& config_;
+  const PackShare& share_;
+  std::unique_ptr<DocumentEncoder> encoder_;
+  Parts parts_;
+};
+
+DataSet open_files_of(const DataConfig& config, const DataFiles& files, std::uint64_t seed,
+                      const PackShare& share) {
+  return config.format == "samples" ? open_samples(config, files)
+                                    : TokenOpener(config, seed, share).open(files);
 }
 
 }  // namespace
 
+std::vector<HeldOut> DataSet::held_out() const {
+  std::vector<HeldOut> sets;
+  if (validation->size() > 0) sets.push_back({"", validation.get()});
+  for (const auto& [name, part] : validation_sets) sets.push_back({name, part.get()});
+  return sets;
+}
+
 DataSet open_data(const DataConfig& config, std::uint64_t seed, const PackShare& share) {
-  const DataFiles files = find_files(config);
-  return config.format == "samples" ? open_samples(config, files)
-                                    : open_tokens(config, files, seed, share);
+  return open_files_of(config, find_files(config), seed, share);
+}
+
+DataSet open_validation(const DataConfig& config, std::uint64_t seed, const PackShare& share) {
+  const DataFiles files = find_validation_files(config);
+  const bool names_files = !files.validation.empty() || !files.validation_sets.empty();
+  return names_files ? open_files_of(config, files, seed, share) : open_data(config, seed, share);
 }
 
 DataFields check_data(const DataConfig& config) {

@@ -37,18 +37,19 @@ void WindowPart::will_need(SamplePlace sample) const {
 }
 
 SampleRow WindowPart::row(SamplePlace sample) const {
-  DS_ASSERT(sample.place >= 0 && sample.place + seq_len_ + 1 <= size());
+  DS_ASSERT(sample.place >= 0 && sample.place + 1 < size());
+  const std::int64_t count = std::min(seq_len_ + 1, size() - sample.place);
   buffer_.clear();
   buffer_.begin_document();
   std::int64_t document = -1;
-  for (std::int64_t done = 0; done < seq_len_ + 1;) {
-    const TokenRun run = stream_.run_at(sample.place + done, seq_len_ + 1 - done);
+  for (std::int64_t done = 0; done < count;) {
+    const TokenRun run = stream_.run_at(sample.place + done, count - done);
     if (apart_ && done > 0 && run.document != document) buffer_.begin_document();
     document = run.document;
     buffer_.append(*run.file, run.begin, run.count, run.is_trained);
     done += run.count;
   }
-  return buffer_.row(apart_);
+  return buffer_.row(apart_ || count < seq_len_ + 1);  // documents also say what is padding
 }
 
 std::string WindowPart::describe(SamplePlace sample, const RowError& error) const {

@@ -21,6 +21,12 @@ class WindowPart : public DataPart {
   [[nodiscard]] std::int64_t validation_place(std::int64_t index,
                                               std::int64_t count) const override;
   void will_need(SamplePlace sample) const override;
+  [[nodiscard]] std::int64_t rows() const override {
+    return size() < 2 ? 0 : (size() - 2) / seq_len_ + 1;
+  }
+  [[nodiscard]] std::int64_t row_place(std::int64_t index) const override {
+    return index * seq_len_;
+  }
   [[nodiscard]] SampleRow row(SamplePlace sample) const override;
   [[nodiscard]] std::string describe(SamplePlace sample, const RowError& error) const override;
 

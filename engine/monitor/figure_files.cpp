@@ -43,7 +43,8 @@ FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folde
   make_folder("log.csv", folder);
   const std::string moved = set_aside(folder, {"metrics.csv"});
   if (!moved.empty()) tell_(fmt::format("moved the metrics.csv of an earlier run to {}", moved));
-  csv_ = CsvFile(folder + "/metrics.csv", config.log.phases);
+  csv_ = CsvFile(folder + "/metrics.csv",
+                 {.sets = !config.data.validation_sets.empty(), .phases = config.log.phases});
 }
 
 // Steps and samples are counted apart, and a start drops the later points of every curve in its
@@ -77,9 +78,11 @@ void FigureFiles::step(const StepMetrics& m, std::int64_t samples) {
   events(by_sample_, samples, std::span(twins).first(has_scale_ ? 3 : 2));
 }
 
-void FigureFiles::validation(std::int64_t step, double loss, double elapsed_s) {
-  if (has_csv_ && !csv_.validation(step, loss, elapsed_s)) warn(csv_.problem(), csv_told_);
-  const Scalar scalar{"validation/loss", loss};
+void FigureFiles::validation(std::int64_t step, std::string_view set, double loss,
+                             double elapsed_s) {
+  if (has_csv_ && !csv_.validation(step, set, loss, elapsed_s)) warn(csv_.problem(), csv_told_);
+  const std::string tag = fmt::format("validation/loss{}{}", set.empty() ? "" : "/", set);
+  const Scalar scalar{tag, loss};
   if (has_events_) events(by_step_, step, {&scalar, 1});
 }
 

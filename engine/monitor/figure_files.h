@@ -28,7 +28,8 @@ class FigureFiles {
   void begin(std::int64_t step, std::int64_t samples);
   /// `samples`: those that all ranks have trained on, this step's included.
   void step(const StepMetrics& metrics, std::int64_t samples);
-  void validation(std::int64_t step, double loss, double elapsed_s);
+  /// `set`: as of validation_line().
+  void validation(std::int64_t step, std::string_view set, double loss, double elapsed_s);
   void saved(const SaveMetrics& metrics);
 
  private:

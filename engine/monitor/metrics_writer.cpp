@@ -47,8 +47,9 @@ Line metrics_line(const StepMetrics& m) {
   return line;
 }
 
-Line validation_line(std::int64_t step, double loss, double elapsed_s) {
+Line validation_line(std::int64_t step, std::string_view set, double loss, double elapsed_s) {
   Line line = Line::of("{{\"step\":{}", step);
+  if (!set.empty()) line.add(",\"validation_set\":\"{}\"", set);
   add_number(line, "validation_loss", loss);
   add_number(line, "elapsed_s", elapsed_s);
   line.append("}\n");

@@ -35,8 +35,9 @@ double rounded_seconds(double seconds);
 /// "phases":{"forward":0.01,...}}. Numbers have the fewest
 /// digits that read back exactly; a number that is not finite becomes null, because JSON has none.
 Line metrics_line(const StepMetrics& metrics);
-/// Formats {"step":200,"validation_loss":1.9,"elapsed_s":31.0}.
-Line validation_line(std::int64_t step, double loss, double elapsed_s);
+/// Formats {"step":200,"validation_set":"web","validation_loss":1.9,"elapsed_s":31.0}; `set` is
+/// empty where the data of validation have no name, and then left out.
+Line validation_line(std::int64_t step, std::string_view set, double loss, double elapsed_s);
 
 /// Figures of a complete checkpoint.
 struct SaveMetrics {

@@ -34,6 +34,8 @@ std::string summary_json(const Summary& summary) {
   json["redone_updates"] = summary.redone_updates;
   json["loss_scale"] = summary.loss_scale;
   json["validation_loss"] = or_null(summary.validation_loss);
+  for (const auto& [name, loss] : summary.validation_losses)
+    json["validation_losses"][name] = or_null(loss);
   json["median_tokens_per_s"] = or_null(summary.median_tokens_per_s);
   json["peak_memory_bytes"] = summary.peak_memory_bytes;
   json["weights_hash"] = summary.weights_hash;

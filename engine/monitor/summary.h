@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Summary {
   std::int64_t skipped_steps = 0;         // skipped because gradients were not finite
   double loss_scale = 1.0;                // of the last step
   std::optional<double> validation_loss;  // the last one; nats per token (of bytes: per byte)
+  std::map<std::string, double> validation_losses;  // the same of sets with names; empty: none
   double median_tokens_per_s = 0.0;
   std::int64_t peak_memory_bytes = 0;  // VmHWM of the largest rank
   std::string weights_hash;            // of the fp32 master weights in logical order

@@ -135,15 +135,19 @@ DecodeShape decode_shape(const TrainConfig& config, const ModelShape& shape) {
 
 }  // namespace
 
+ModelShape forward_shape(const TrainConfig& config) {
+  return {.micro = config.batch.micro,
+          .seq_len = config.data.seq_len,
+          .valid_vocab = config.model.tokens,
+          .act = act_of(config.precision.dtype),
+          .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
+          .few_targets = learns_few(config.data.task),
+          .fields = config.data.fields};
+}
+
 TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
                             const PassSeen& seen) {
-  const ModelShape shape{.micro = config.batch.micro,
-                         .seq_len = config.data.seq_len,
-                         .valid_vocab = config.model.tokens,
-                         .act = act_of(config.precision.dtype),
-                         .head = is_accelerator(config.device) ? kAcceleratorChunk : HeadChunk{},
-                         .few_targets = learns_few(config.data.task),
-                         .fields = config.data.fields};
+  const ModelShape shape = forward_shape(config);
   ModelShape training = shape;
   training.dropout = config.model.dropout;
   const auto show = [&](const char* pass, const Program& program) {

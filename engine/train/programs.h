@@ -8,6 +8,7 @@
 
 #include "engine/config/train_config.h"
 #include "engine/kernels/kernels.h"
+#include "engine/models/model_shape.h"
 #include "engine/program/offload.h"
 #include "engine/program/passes.h"
 
@@ -46,6 +47,9 @@ constexpr DType act_of(Precision precision) {
          : precision == Precision::fp16 ? DType::f16
                                         : DType::f32;
 }
+
+/// Returns the shape of a job's forward passes without dropout, as of validation. Pure.
+ModelShape forward_shape(const TrainConfig& config);
 
 /// Receives the step's program after each pass, with the name of the pass.
 using PassSeen = std::function<void(std::string_view pass, const Program& program)>;

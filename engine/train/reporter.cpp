@@ -5,6 +5,7 @@
 
 #include "engine/base/own_host_name.h"
 #include "engine/base/units.h"
+#include "engine/data/set_rows.h"
 #include "engine/monitor/run_start.h"
 #include "engine/program/freeze.h"
 #include "engine/train/build_id.h"
@@ -19,6 +20,24 @@ std::int64_t start_time(Clock::time_point started) {
   using std::chrono::system_clock;
   const auto ago = std::chrono::duration_cast<system_clock::duration>(Clock::now() - started);
   return system_clock::to_time_t(system_clock::now() - ago);
+}
+
+/// Returns the sizes of what is held out, by sets: "1.2 MiB (web) and 30 KiB (code)".
+std::string held_out_text(const DataSet& data) {
+  if (data.validation_sets.empty()) return data.validation->size_text();
+  std::string text;
+  for (const auto& [name, part] : data.validation_sets)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", part->size_text(), name);
+  return text;
+}
+
+/// Returns what to know of a set that is smaller than what a validation reads; empty of others.
+std::string small_set_note(const NamedPart& set, const TrainConfig& config) {
+  const std::int64_t rows = set.part->rows(), most = most_validation_rows(config);
+  if (rows >= most) return {};
+  return fmt::format(
+      "         validation set {} has {} row{}, each is read once (there is room for {})", set.name,
+      rows, rows == 1 ? "" : "s", most);
 }
 
 }  // namespace
@@ -66,10 +85,11 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                                format_count(static_cast<double>(count.trained)),
                                format_count(static_cast<double>(count.frozen))));
   progress_.note(fmt::format("data     {} for training, {} held out; {} tokens per sequence",
-                             data.train->size_text(), data.validation->size_text(),
-                             config_.data.seq_len));
+                             data.train->size_text(), held_out_text(data), config_.data.seq_len));
   if (const std::string note = data.train->note(); !note.empty())
     progress_.note(fmt::format("         of the documents {}", note));
+  for (const NamedPart& set : data.validation_sets)
+    if (const std::string note = small_set_note(set, config_); !note.empty()) progress_.note(note);
   progress_.note(fmt::format("job      {} rank{} on {}; {} sequences per step; {} planned per rank",
                              world_size, world_size == 1 ? "" : "s", device, config_.batch.global,
                              format_bytes(trainer.plan().device().total_bytes)));
@@ -145,13 +165,17 @@ void Reporter::step(const StepReport& report) {
   logged_at_ = now;
 }
 
-void Reporter::validation(std::int64_t step, double loss) {
-  summary_.validation_loss = loss;
+void Reporter::validation(std::int64_t step, std::string_view set, double loss) {
+  if (set.empty()) {
+    summary_.validation_loss = loss;
+  } else {
+    summary_.validation_losses[std::string(set)] = loss;
+  }
   const double now = elapsed();
-  metrics_.write(validation_line(step, loss, now));
-  figures_.validation(step, loss, now);
-  progress_.note(fmt::format("step {}/{}  validation loss {:.4f} nats per {}", step,
-                             config_.train.steps, loss,
+  metrics_.write(validation_line(step, set, loss, now));
+  figures_.validation(step, set, loss, now);
+  progress_.note(fmt::format("step {}/{}  validation loss{}{} {:.4f} nats per {}", step,
+                             config_.train.steps, set.empty() ? "" : " of ", set, loss,
                              config_.data.tokenizer == "bytes" ? "byte" : "token"));
   logged_at_ = Clock::now();  // validation is not training time
   tokens_since_log_ = 0;

@@ -39,7 +39,8 @@ class Reporter {
   /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
   void step(const StepReport& report);
-  void validation(std::int64_t step, double loss);
+  /// `set`: empty where the data of validation have no name.
+  void validation(std::int64_t step, std::string_view set, double loss);
   /// Records a complete checkpoint. `flush_s` is the time of updates that the save made early.
   void saved(const SavedCheckpoint& saved, double flush_s);
   /// Records the anonymous resident bytes at the end of step 2 for the summary.

@@ -23,8 +23,10 @@ double matrix_peak(Group& world, Backend& backend, Precision precision) {
 }
 
 void validate(Trainer& trainer, Reporter* reporter) {
-  const std::optional<double> loss = trainer.validate();
-  if (reporter != nullptr && loss) reporter->validation(trainer.finished_steps(), *loss);
+  for (const HeldOut& set : trainer.held_out()) {
+    const double loss = trainer.validate(set);
+    if (reporter != nullptr) reporter->validation(trainer.finished_steps(), set.name, loss);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/base/token_numbers.h"
 #include "engine/comm/notes.h"
@@ -16,17 +17,24 @@
 #include "engine/states/state_files.h"
 #include "engine/states/weights.h"
 #include "engine/train/build_id.h"
+#include "engine/train/evaluate.h"
 #include "engine/train/state_slots.h"
 
 namespace ds {
 namespace {
 
+std::string identity_of(const DataSet& data) {
+  std::string text = data.train->identity() + "/" + data.validation->identity();
+  for (const auto& [name, part] : data.validation_sets)
+    text += fmt::format("/{}={}", name, part->identity());
+  return text;
+}
+
 std::string arithmetic_of(const TrainConfig& config, const Backend& backend, const DataSet& data) {
-  return arithmetic_list(config,
-                         {.kernels = backend.kernels->arithmetic(),
-                          .libraries = library_versions(),
-                          .data = data.train->identity() + "/" + data.validation->identity(),
-                          .tokenizer = data.tokenizer_hash});
+  return arithmetic_list(config, {.kernels = backend.kernels->arithmetic(),
+                                  .libraries = library_versions(),
+                                  .data = identity_of(data),
+                                  .tokenizer = data.tokenizer_hash});
 }
 
 // An empty prompt stands for a newline, which is not printed.
@@ -47,6 +55,7 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
       backend_(backend),
       world_(*groups.world),
       data_(data),
+      held_out_(data.held_out()),
       arithmetic_(arithmetic_of(config, backend, data)),
       programs_(make_programs(config, world_.rank(), world_.size())),
       plan_(place_programs(programs_, workspace_of(*backend.kernels))),
@@ -210,36 +219,24 @@ StepDecision Trainer::exchange(const ControlWord& word) {
   return decide_together(world_, word, Deadline::after(context_.comm_timeout));
 }
 
-std::optional<double> Trainer::validate() {
-  if (data_.validation->size() == 0) return std::nullopt;
+double Trainer::validate(const HeldOut& set) {
   flush();
   PhaseClock* const clock = std::exchange(context_.phases, nullptr);
   const InPhase phase(clock, StepPhase::validation);
-  const std::int64_t batches = config_.train.validate_batches * batch_.virtual_ranks;
-  const std::int64_t windows = batches * batch_.micro;
-  ControlWord word{.rank = world_.rank(), .step = step_, .epoch = world_.spec().epoch};
-  const MicroBatch& place = programs_.validation.micro_batches.front();
-  // All ranks run equally often, because the program may gather weights; a rank without a batch
-  // runs for the others.
-  for (std::int64_t round = 0; round * world_.size() < batches; ++round) {
-    const std::int64_t batch = round * world_.size() + world_.rank();
-    const bool is_idle = batch >= batches;
-    if (is_idle && programs_.spec.stage < 3) break;
-    for (std::size_t b = 0; b < places_.size(); ++b) {
-      const std::int64_t number =
-          (is_idle ? 0 : batch) * batch_.micro + static_cast<std::int64_t>(b);
-      places_[b] = {data_.validation->validation_place(number, windows), number};
-    }
-    for (const SamplePlace sample : places_) data_.validation->will_need(sample);
-    data_.validation->fill(places_, validation_executor_->inputs(0));
-    validation_executor_->run(context_);
-    if (is_idle) continue;
-    word.loss.add(*static_cast<const double*>(validation_executor_->tensor(place.loss).data));
-    word.tokens +=
-        *static_cast<const std::int64_t*>(validation_executor_->tensor(place.count).data);
-  }
+  const LossSum sum = sum_losses(*set.part, validation_rows(*set.part, !set.name.empty(), config_),
+                                 {.model = {programs_.validation, *validation_executor_},
+                                  .context = context_,
+                                  .places = places_,
+                                  .rank = world_.rank(),
+                                  .ranks = world_.size(),
+                                  .all_run = programs_.spec.stage == 3});
   context_.phases = clock;
-  return exchange(word).loss;
+  const StepDecision joined = exchange({.rank = world_.rank(),
+                                        .step = step_,
+                                        .epoch = world_.spec().epoch,
+                                        .loss = sum.loss,
+                                        .tokens = sum.targets});
+  return joined.all.tokens == 0 ? std::numeric_limits<double>::quiet_NaN() : joined.loss;
 }
 
 std::string Trainer::sample() {

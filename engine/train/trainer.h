@@ -108,9 +108,11 @@ class Trainer {
   /// Returns the samples of this rank in the last step, in the order of micro-batches.
   [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }
 
-  /// Returns the mean loss over fixed windows of the validation data, with the same bits at any
-  /// world size; nothing without such data. Collective.
-  std::optional<double> validate();
+  /// Returns the sets whose loss validate() computes.
+  [[nodiscard]] std::span<const HeldOut> held_out() const { return held_out_; }
+  /// Returns the mean loss over all targets of fixed rows of a set, with the same bits at any world
+  /// size; NaN if these rows have no targets. Collective.
+  double validate(const HeldOut& set);
 
   /// Returns text that continues config.sample.prompt, the same on every rank. Collective.
   std::string sample();
@@ -151,6 +153,7 @@ class Trainer {
   Backend& backend_;
   Group& world_;
   const DataSet& data_;
+  const std::vector<HeldOut> held_out_;
   std::string arithmetic_;
   TrainPrograms programs_;
   PlacementPlan plan_;

@@ -17,10 +17,11 @@ namespace ds::launcher {
 namespace {
 
 const Command kCommands[] = {
-    kExecCommand,      kDoctorCommand, kPlanCommand,    kInspectCommand, kExportCommand,
-    kSampleCommand,    kDataCommand,   kConvertCommand, kAverageCommand, kReportCommand,
-    kK8sCommand,       kPsCommand,     kTailCommand,    kAttachCommand,  kCheckpointCommand,
-    kKillCommand,      kAsCommand,     kHelpCommand,    kManCommand,     kCompletionCommand,
+    kExecCommand,    kDoctorCommand,    kPlanCommand,      kInspectCommand, kExportCommand,
+    kSampleCommand,  kEvalCommand,      kDataCommand,      kConvertCommand, kAverageCommand,
+    kReportCommand,  kK8sCommand,       kPsCommand,        kTailCommand,    kAttachCommand,
+    kCheckpointCommand, kKillCommand,   kAsCommand,        kHelpCommand,    kManCommand,
+    kCompletionCommand,
     kNodeFactsCommand, kAgentCommand,
 };
 

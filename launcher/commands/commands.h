@@ -25,6 +25,7 @@ extern const Command kPlanCommand;
 extern const Command kInspectCommand;
 extern const Command kExportCommand;
 extern const Command kSampleCommand;
+extern const Command kEvalCommand;
 extern const Command kAverageCommand;
 extern const Command kConvertCommand;
 extern const Command kDataCommand;

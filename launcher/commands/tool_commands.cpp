@@ -1,5 +1,5 @@
-// Subcommands plan, inspect, export, average, sample, data, report and convert: checks the words by the
-// tables in engine/base/tool_options.h and executes dsrunner.
+// Subcommands plan, inspect, export, average, sample, eval, data, report and convert: checks the
+// words by the tables in engine/base/tool_options.h and executes dsrunner.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -88,6 +88,12 @@ void check_sample(const Words& words) {
                 "usage: dslaunch sample CHECKPOINT|FOLDER --tokens 1,2,3");
 }
 
+void check_eval(const Words& words) {
+  if (words.empty())
+    usage_error("eval takes a checkpoint or a Hugging Face folder",
+                "usage: dslaunch eval CHECKPOINT|FOLDER [FILES...]");
+}
+
 void check_average(const Words& words) {
   if (words.empty())
     usage_error("no checkpoint is given",
@@ -172,6 +178,20 @@ constinit const Command kSampleCommand = {
         "and\n"
         "the threads. docs/sampling.md explains the output.",
     .options = shown<kSampleCommand>,
+};
+
+constinit const Command kEvalCommand = {
+    .name = "eval",
+    .summary = "Compute loss and perplexity of a checkpoint or a Hugging Face folder on data",
+    .run = run_tool<kEvalCommand, check_eval>,
+    .synopsis = "CHECKPOINT|FOLDER [FILES...] [key=value ...] [options]",
+    .details =
+        "CHECKPOINT is the folder of one step, or a folder of checkpoints; then its newest "
+        "complete\n"
+        "one is used. Without FILES, its own validation data are evaluated, and the loss has the "
+        "bits\n"
+        "that training recorded at that step. docs/evaluation.md explains the output.",
+    .options = shown<kEvalCommand>,
 };
 
 constinit const Command kDataCommand = {

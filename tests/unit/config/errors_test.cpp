@@ -41,6 +41,16 @@ TEST_CASE("errors about type or range say what is expected and what was given") 
             "must be a list of \"norms\", \"biases\" and patterns, not a list of 1"));
   CHECK(has(error_with({"optimizer.no_decay=\"\""}), "must be a list of"));
   CHECK(has(error_with({"data.validation=0.95"}), "a fraction, 0 to 0.9"));
+  CHECK(has(error_with({"data.validation={web = 0.5}"}),
+            "data.validation.web must be file patterns, not the number 0.5"));
+  CHECK(has(error_with({"data.validation={web = []}"}),
+            "data.validation.web must be file patterns, not a list of 0"));
+  CHECK(has(error_with({"data.validation={\"a b\" = \"x\"}"}),
+            "data.validation: \"a b\" cannot be the name of a set"));
+  CHECK(has(error_with({"data.validation={\"\" = \"x\"}"}), "cannot be the name of a set"));
+  CHECK(
+      has(error_with({"data.validation={a.b = \"x\"}"}), "a name with a point is quoted: \"a.b\""));
+  CHECK(has(error_with({"data.train={web = \"x\"}"}), "must be file patterns, not a table of 1"));
   CHECK(has(error_with({"sample.prompt=5"}), "must be a string"));
   CHECK(has(error_with({"log.dir=2024-01-01"}), "not a date or a table"));
   CHECK(has(error_with({"model=3"}), "override 1: model is a section, not a key"));

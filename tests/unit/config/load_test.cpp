@@ -117,6 +117,17 @@ TEST_CASE(
   CHECK(config_of(kSmallest).data.train == std::vector<std::string>{"/base/a.txt"});
   CHECK(config_of(kSmallest, {"data.train=../b/*.txt"}).data.train ==
         std::vector<std::string>{"/b/*.txt"});
+  const std::vector<ds::NamedFiles> sets{{"a.b", {"/data/x"}}, {"web", {"/data/w*", "/y"}}};
+  const std::string list = "web = [\"w*\", \"/y\"]", text = "\"a.b\" = \"x\"";
+  CHECK(
+      config_of(kSmallest, {"data.validation={" + list + ", " + text + "}"}).data.validation_sets ==
+      sets);
+  const std::string section =
+      kSmallest + std::string("[data.validation]\n") + list + "\n\"a.b\" = \"/data/x\"\n";
+  const ds::DataConfig data = config_of(section).data;
+  CHECK((data.validation_sets.size() == 2 && data.validation_sets[0] == sets[0]));
+  CHECK(data.validation_sets[1].files == std::vector<std::string>{"/base/w*", "/y"});
+  CHECK(config_of(section, {"data.validation=v"}).data.validation_sets.empty());
   CHECK(config_of(kSmallest, {"data.validation=[\"x\", \"/y\"]"}).data.validation ==
         std::vector<std::string>{"/data/x", "/y"});
   CHECK(config_of(kSmallest, {"data.train=."}).data.train == std::vector<std::string>{"/data"});

@@ -56,7 +56,9 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
     case ds::KeyKind::globs:
       return name + "=[\"a*\", \"b'" + std::to_string(random()) + "\"]";
     case ds::KeyKind::validation:
-      return name + (random() % 2 == 0 ? "=0.123" : "=[\"v\"]");
+      return name + (random() % 3 == 0   ? "=0.123"
+                     : random() % 2 == 0 ? "=[\"v\"]"
+                                         : "={web = [\"v\", \"w*\"], \"a.b-c_D\" = \"x\"}");
     case ds::KeyKind::names:
       return name + (random() % 3 == 0 ? "=[]" : "=[\"norms\", \"h.0.*\"]");
     case ds::KeyKind::betas:

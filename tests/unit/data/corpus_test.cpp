@@ -10,6 +10,7 @@
 #include "engine/base/error.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/data/open_data.h"
+#include "engine/data/set_rows.h"
 #include "support/temp_folder.h"
 
 namespace {
@@ -83,6 +84,64 @@ TEST_CASE("separate files are held out whole, and must not be training files") {
   CHECK(all_of(ds::open_data(config).validation) == "vvvvvv");
   config.validation = {folder / "*"};
   CHECK(has(message_of(config), "is also in data.train"));
+}
+
+TEST_CASE("sets with names are held out whole, one beside the other") {
+  const Folder folder;
+  ds::DataConfig config = config_of({folder.file("a", "aaaaaa")}, 0.5);
+  config.validation_sets = {{"code", {folder.file("c", "cccccc")}},
+                            {"web", {folder.file("v", "vv"), folder / "c"}}};
+  const ds::DataSet data = ds::open_data(config);
+  CHECK(all_of(data.train) == "aaaaaa");
+  CHECK(data.validation->size() == 0);
+  CHECK(all_of(data.validation_sets.at(0).part) == "cccccc");
+  CHECK(all_of(data.validation_sets.at(1).part) == "ccccccvv");
+  const std::vector<ds::HeldOut> sets = data.held_out();
+  CHECK((sets.size() == 2 && sets[0].name == "code" && sets[1].name == "web"));
+  CHECK(ds::open_validation(config, 0, {}).train == nullptr);
+  config.validation_sets = {{"web", {folder / "a"}}};
+  CHECK(has(message_of(config), "data.validation.web: " + folder / "a" + " is also in data.train"));
+  config.validation_sets = {{"web", {folder / "none"}}};
+  CHECK(has(message_of(config), "data.validation.web: " + folder / "none" + " matches no file"));
+  config.validation_sets = {{"web", {folder.file("one", "x")}}};
+  CHECK(has(message_of(config), "data.validation.web: 1 B has no target"));
+}
+
+TEST_CASE("the rows of a stream have every target once; the last row ends in padding") {
+  const Folder folder;
+  for (std::size_t length = 2; length < 12; ++length) {
+    ds::DataConfig config = config_of({folder.file("a", "aaaaaa")});
+    const std::string text = std::string("0123456789abcdef").substr(0, length);
+    config.validation_sets = {{"v", {folder.file("v", text)}}};
+    const ds::DataSet data = ds::open_data(config);
+    const ds::DataPart& part = *data.validation_sets[0].part;
+    std::string targets;
+    for (std::int64_t i = 0; i < part.rows(); ++i) {
+      const ds::SampleRow row = part.row({part.row_place(i), i});
+      for (std::int64_t t = 0; t < 4; ++t)
+        if (row[ds::Field::targets][t] >= 0)
+          targets += static_cast<char>(row[ds::Field::targets][t]);
+    }
+    CHECK(targets == text.substr(1));
+  }
+}
+
+TEST_CASE("a small set with a name is read once; without a name, its rows are read again") {
+  const Folder folder;
+  const ds::DataSet data = ds::open_data(config_of({folder.file("a", "0123456789abc")}));
+  ds::TrainConfig config;
+  config.train.validate_batches = 2;
+  config.determinism.virtual_ranks = 2;
+  config.batch.micro = 1;
+  const ds::SetRows named = ds::validation_rows(*data.train, true, config);
+  CHECK((named.count == 3 && named.is_whole));
+  CHECK(named.row_of(*data.train, 2).place == 8);
+  const ds::SetRows unnamed = ds::validation_rows(*data.train, false, config);
+  CHECK((unnamed.count == 4 && !unnamed.is_whole));
+  CHECK(unnamed.row_of(*data.train, 3).place == 8);
+  CHECK(unnamed.row_of(*data.train, 1).place == 2);
+  const ds::SetRows two = ds::rows_of_set(*data.train, 2);
+  CHECK((two.count == 2 && !two.is_whole && two.row_of(*data.train, 1).place == 8));
 }
 
 TEST_CASE("batches cross file borders; targets are shifted by one") {

@@ -44,19 +44,24 @@ std::string text_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("the header names as many columns as every line has") {
-  CHECK(ds::csv_header(true) ==
+  CHECK(ds::csv_header({.phases = true}) ==
         "step,loss,lr,grad_norm,loss_scale,skipped_steps,tokens,tokens_per_s,elapsed_s,"
         "validation_loss,slowest_rank,phase_forward,phase_backward,phase_reduce,phase_gather,"
         "phase_update,phase_offload,phase_control,phase_data,phase_save,phase_validation,"
         "phase_other\r\n");
-  CHECK(ds::csv_header(false).ends_with(",elapsed_s,validation_loss\r\n"));
+  CHECK(ds::csv_header({}).ends_with(",elapsed_s,validation_loss\r\n"));
+  CHECK(ds::csv_header({.sets = true}).ends_with(",validation_loss,validation_set\r\n"));
   ds::StepMetrics metrics = metrics_of_step(7);
-  CHECK(ds::csv_line(metrics) ==
+  CHECK(ds::csv_line(metrics, {.phases = true}) ==
         "7,2.5,0.001,nan,inf,1,2048,10.5,0.25,,3,0,1,2,3,4,5,6,7,8,9,10\r\n");
-  CHECK(ds::csv_validation_line(7, 1.5, 0.5, true) == "7,,,,,,,,0.5,1.5,,,,,,,,,,,,\r\n");
+  CHECK(ds::csv_validation_line(7, "", 1.5, 0.5, {.phases = true}) ==
+        "7,,,,,,,,0.5,1.5,,,,,,,,,,,,\r\n");
+  CHECK(ds::csv_validation_line(7, "web", 1.5, 0.5, {.sets = true, .phases = true}) ==
+        "7,,,,,,,,0.5,1.5,web,,,,,,,,,,,,\r\n");
   metrics.has_phases = false;
-  CHECK(ds::csv_line(metrics) == "7,2.5,0.001,nan,inf,1,2048,10.5,0.25,\r\n");
-  CHECK(ds::csv_validation_line(7, 1.5, 0.5, false) == "7,,,,,,,,0.5,1.5\r\n");
+  CHECK(ds::csv_line(metrics, {}) == "7,2.5,0.001,nan,inf,1,2048,10.5,0.25,\r\n");
+  CHECK(ds::csv_line(metrics, {.sets = true}) == "7,2.5,0.001,nan,inf,1,2048,10.5,0.25,,\r\n");
+  CHECK(ds::csv_validation_line(7, "", 1.5, 0.5, {}) == "7,,,,,,,,0.5,1.5\r\n");
 }
 
 TEST_CASE("an older metrics.csv moves to previous-N") {

@@ -162,7 +162,8 @@ TEST_CASE("a resume drops the later points of both kinds of curves, and only tho
     files.begin(from, 8 * from);
     for (std::int64_t step = from + 1; step <= to; ++step)
       files.step({.step = step, .loss = loss, .has_phases = true, .slowest = 3}, 8 * step);
-    files.validation(to, loss, 1);
+    files.validation(to, "", loss, 1);
+    files.validation(to, "web", 2 * loss, 1);
     files.saved({.step = to, .bytes = 5});
   };
   run(0, 6, 1);
@@ -175,6 +176,7 @@ TEST_CASE("a resume drops the later points of both kinds of curves, and only tho
   CHECK(steps.points.at("phases/slowest_rank").back() == std::pair<std::int64_t, double>{7, 3});
   CHECK(steps.points.contains("phases/forward"));
   CHECK(steps.points.at("validation/loss") == Points{{7, 2}});
+  CHECK(steps.points.at("validation/loss/web") == Points{{7, 4}});
   CHECK(steps.points.at("checkpoint/bytes") == Points{{7, 5}});
   const EventFacts samples = facts_of(folder / "run/tensorboard/samples");
   CHECK(samples.points.at("Train/Samples/train_loss") ==

@@ -114,7 +114,7 @@ TEST_CASE("metrics lines are JSON with the promised names; numbers that are not 
                                  .tokens = 20480,
                                  .tokens_per_s = 18400.5,
                                  .elapsed_s = 1.25}));
-  writer.write(ds::validation_line(10, 5.5, 1.5));
+  writer.write(ds::validation_line(10, "", 5.5, 1.5));
   writer.write(ds::save_line({.step = 10,
                               .bytes = 1'485'000'000'000,
                               .stall_s = 0.0125,
@@ -137,7 +137,9 @@ TEST_CASE("metrics lines are JSON with the promised names; numbers that are not 
   CHECK(step["tokens"] == 20480);
   CHECK(step["tokens_per_s"] == 18400.5);
   CHECK(step["elapsed_s"] == 1.25);
-  CHECK(nlohmann::json::parse(second)["validation_loss"] == 5.5);
+  CHECK(second == R"({"step":10,"validation_loss":5.5,"elapsed_s":1.5})");
+  CHECK(ds::validation_line(10, "web", 5.5, 1.5) ==
+        "{\"step\":10,\"validation_set\":\"web\",\"validation_loss\":5.5,\"elapsed_s\":1.5}\n");
   const auto save = nlohmann::json::parse(third);
   CHECK(save["step"] == 10);
   CHECK(save["checkpoint_bytes"] == 1'485'000'000'000);
@@ -163,6 +165,10 @@ TEST_CASE("the summary is JSON; missing values are null") {
   CHECK(json["skipped_steps"] == 4);
   CHECK(json["loss_scale"] == 0.5);
   CHECK(json["validation_loss"].is_null());
+  CHECK_FALSE(json.contains("validation_losses"));
+  summary.validation_losses = {{"code", 2.5}, {"web", std::nan("")}};
+  const auto sets = nlohmann::json::parse(ds::summary_json(summary))["validation_losses"];
+  CHECK((sets["code"] == 2.5 && sets["web"].is_null()));
   CHECK(json["median_tokens_per_s"] == 100.5);
   CHECK(json["peak_memory_bytes"] == 7);
   CHECK(json["weights_hash"] == "ab");

@@ -1,0 +1,94 @@
+#include "runner/eval_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "engine/base/error.h"
+
+namespace ds {
+namespace {
+
+constexpr const char* kUsage = "usage: dslaunch eval CHECKPOINT|FOLDER [FILES...] [key=value...]";
+
+constexpr std::pair<const char*, const char*> kEndings[] = {
+    {".jsonl", "jsonl"},         {".jsonl.gz", "jsonl"},
+    {".jsonl.zst", "jsonl"},     {".txt", "text"},
+    {".bin", "tokens"},          {".idx", "tokens"},
+    {".safetensors", "samples"}, {".parquet", "parquet"}};
+
+/// Returns the name before the "=" of NAME=FILES; empty if there is none.
+std::string name_in(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return {};
+  const std::string name = word.substr(0, equals);
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  };
+  return std::ranges::all_of(name, fits) ? name : std::string();
+}
+
+void add(std::vector<NamedFiles>& sets, const std::string& name, std::string files) {
+  const auto found = std::ranges::find(sets, name, &NamedFiles::name);
+  NamedFiles& set = found == sets.end() ? sets.emplace_back(NamedFiles{name, {}}) : *found;
+  set.files.push_back(std::move(files));
+}
+
+std::string ending_format(const std::string& path) {
+  for (const auto& [ending, format] : kEndings)
+    if (path.ends_with(ending)) return format;
+  throw Error(ErrorKind::usage, fmt::format("{}: its ending does not say its data.format", path),
+              "add for example data.format=text; known are .txt, .jsonl, .jsonl.gz, .jsonl.zst, "
+              ".parquet, .bin, .idx and .safetensors");
+}
+
+}  // namespace
+
+EvalWords eval_words(const ToolWords& words) {
+  if (words.others.empty())
+    throw Error(ErrorKind::usage, "eval needs a checkpoint or a Hugging Face folder", kUsage);
+  EvalWords read{.model = words.others.front()};
+  for (std::size_t i = 1; i < words.others.size(); ++i) {
+    const std::string& word = words.others[i];
+    if (word.find('=') == std::string::npos) {
+      add(read.sets, "", word);
+    } else {
+      read.overrides.push_back(word);
+    }
+  }
+  for (const std::string& word : words.values("--data")) {
+    const std::string name = name_in(word);
+    const std::string files = name.empty() ? word : word.substr(name.size() + 1);
+    if (files.empty())
+      throw Error(ErrorKind::usage, fmt::format("--data {} names no file", word),
+                  "write --data FILES or --data NAME=FILES");
+    add(read.sets, name, files);
+  }
+  std::ranges::sort(read.sets, {}, &NamedFiles::name);
+  if (read.sets.size() > 1 && read.sets.front().name.empty())
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{} is in no set, but other files are", read.sets.front().files.front()),
+        "give every set a name: --data web=web.jsonl --data code=code.jsonl");
+  return read;
+}
+
+std::string format_of(const std::vector<NamedFiles>& sets) {
+  std::string format, first;
+  for (const NamedFiles& set : sets)
+    for (const std::string& path : set.files) {
+      const std::string own = ending_format(path);
+      if (!format.empty() && own != format)
+        throw Error(
+            ErrorKind::usage,
+            fmt::format("{} has the data.format \"{}\", {} has \"{}\"", first, format, path, own),
+            "evaluate them one after the other");
+      format = own;
+      if (first.empty()) first = path;
+    }
+  return format;
+}
+
+}  // namespace ds
