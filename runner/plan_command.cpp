@@ -9,7 +9,7 @@
 #include "engine/config/print.h"
 #include "engine/data/open_data.h"
 #include "engine/device/cpu/thread_pool.h"
-#include "engine/monitor/model_flops.h"
+#include "engine/models/parameter_count.h"
 #include "engine/plan/auto.h"
 #include "engine/plan/measure.h"
 #include "engine/plan/report.h"
@@ -82,12 +82,13 @@ struct Names {
 void show(const PlanOptions& options, SolveRequest request, const Names& names,
           const BuildRank& build) {
   const TrainConfig& config = request.config;
+  const ParameterCount count = count_parameters(config.model, config.data.seq_len);
   PlanReport report{.request = request,
                     .name = names.config,
                     .limits_from = names.limits,
                     .device = names.device,
                     .auto_chosen = names.chosen,
-                    .parameters = total_parameters(config.model, config.data.seq_len),
+                    .parameters = static_cast<double>(count.all),
                     .ranks = plan_ranks(config, request.cluster, build),
                     .orders = {},
                     .candidates = {},

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/monitor/model_flops.h"
+#include "engine/models/parameter_count.h"
 #include "engine/optimizers/optimizers.h"
 
 namespace ds {
@@ -29,18 +29,12 @@ Tier tier_of(OffloadDevice device) {
                                         : Tier::nvme;
 }
 
-double block_parameters(const TrainConfig& config) {
-  ModelConfig model = config.model;
-  const double whole = total_parameters(model, config.data.seq_len);
-  --model.layers;
-  return whole - total_parameters(model, config.data.seq_len);
-}
-
 }  // namespace
 
 RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
   constexpr double kGradient = 4;  // f32
-  const double parameters = total_parameters(config.model, config.data.seq_len);
+  const ParameterCount count = count_parameters(config.model, config.data.seq_len);
+  const auto parameters = static_cast<double>(count.all);
   const double world = cluster.world_size();
   const auto stage = config.zero.stage;
   const ParameterBytes each = bytes_of(config);
@@ -60,7 +54,7 @@ RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
     add(tier_of(config.offload.optimizer.device),
         each.states * parameters / (stage >= 1 ? world : 1.0));
   const double copy = is_split || is_elsewhere ? each.weights : 0;
-  add(Tier::device, (copy + (all_train ? kGradient : 0)) * block_parameters(config));
+  add(Tier::device, (copy + (all_train ? kGradient : 0)) * static_cast<double>(count.one_layer));
   return plan;
 }
 

@@ -1,0 +1,20 @@
+// count_parameters(): two models that differ by one layer.
+#include "engine/models/parameter_count.h"
+
+#include "engine/models/build_model.h"
+#include "engine/program/freeze.h"
+
+namespace ds {
+
+ParameterCount count_parameters(ModelConfig model, std::int64_t seq_len) {
+  const std::int64_t more_layers = model.layers - 1;
+  const auto count = [&](std::int64_t layers) {
+    model.layers = layers;
+    return trained_count(build_model(model, {.seq_len = seq_len, .fields = {.encoder_len = 1}}))
+        .trained;
+  };
+  const std::int64_t one = count(1), layer = count(2) - one;
+  return {.all = one + more_layers * layer, .one_layer = layer};
+}
+
+}  // namespace ds
