@@ -82,13 +82,12 @@ struct Names {
 void show(const PlanOptions& options, SolveRequest request, const Names& names,
           const BuildRank& build) {
   const TrainConfig& config = request.config;
-  const ParameterCount count = count_parameters(config.model, config.data.seq_len);
   PlanReport report{.request = request,
                     .name = names.config,
                     .limits_from = names.limits,
                     .device = names.device,
                     .auto_chosen = names.chosen,
-                    .parameters = static_cast<double>(count.all),
+                    .parameters = count_parameters(config.model, config.data.seq_len).all,
                     .ranks = plan_ranks(config, request.cluster, build),
                     .orders = {},
                     .candidates = {},

@@ -9,6 +9,7 @@
 #include "engine/base/nearest_word.h"
 #include "engine/base/units.h"
 #include "engine/config/keys.h"
+#include "engine/config/step_range.h"
 
 namespace ds {
 namespace {
@@ -164,6 +165,15 @@ ConfigValue check_place(const Key& key, const Entry& entry) {
   return {absolute_path(*folder, entry.base_dir)};
 }
 
+ConfigValue check_steps(const Key& key, const Entry& entry) {
+  const auto* number = std::get_if<std::int64_t>(&entry.value.held);
+  const auto* text = std::get_if<std::string>(&entry.value.held);
+  if (number == nullptr && text == nullptr) wrong(key, entry);
+  const std::string steps = text != nullptr ? *text : std::to_string(*number);
+  if (!steps.empty() && !parse_step_range(steps)) wrong(key, entry);
+  return {steps};
+}
+
 ConfigValue check_kind(const Key& key, const Entry& entry) {
   const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
   const auto* text = std::get_if<std::string>(&entry.value.held);
@@ -193,6 +203,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
       return check_globs(key, entry);
     case KeyKind::place:
       return check_place(key, entry);
+    case KeyKind::steps:
+      return check_steps(key, entry);
     case KeyKind::validation:
       return as_number(entry.value) ? check_number(key, entry) : check_globs(key, entry);
     case KeyKind::names:
@@ -229,6 +241,8 @@ std::string describe_range(const Key& key) {
       return "a folder or a list of folders";
     case KeyKind::place:
       return "true, false or a folder";
+    case KeyKind::steps:
+      return "a step or a range such as \"20-22\", counted from 1";
     case KeyKind::text:
       return "a string";
     case KeyKind::path:

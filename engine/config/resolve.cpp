@@ -9,7 +9,6 @@
 #include "engine/config/bert_family.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/resolve_sections.h"
-#include "engine/config/step_range.h"
 
 namespace ds {
 namespace {
@@ -149,13 +148,6 @@ void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& giv
   }
 }
 
-void check_trace(const LogConfig& log, const GivenKeys& given) {
-  if (log.trace.empty() || parse_step_range(log.trace)) return;
-  throw given.error({"log.trace"},
-                    fmt::format("log.trace = \"{}\" is neither a step nor FIRST-LAST", log.trace),
-                    "write for example \"20\" or \"20-22\"; steps count from 1");
-}
-
 void check_planted(const DebugConfig& debug, const GivenKeys& given) {
   if (!parse_planted_fault(debug.non_finite)) {
     throw given.error(
@@ -197,7 +189,6 @@ void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_siz
   resolve_optim(config, given);
   resolve_memory(config, given);
   resolve_checkpoint(config.checkpoint, given);
-  check_trace(config.log, given);
   check_planted(config.debug, given);
   resolve_sample(config, given);
 }

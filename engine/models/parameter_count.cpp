@@ -7,13 +7,14 @@
 namespace ds {
 
 ParameterCount count_parameters(ModelConfig model, std::int64_t seq_len) {
-  const std::int64_t more_layers = model.layers - 1;
+  const auto more_layers = static_cast<double>(model.layers - 1);
+  const ModelShape shape{
+      .seq_len = seq_len, .valid_vocab = model.vocab, .fields = {.encoder_len = 1}};
   const auto count = [&](std::int64_t layers) {
     model.layers = layers;
-    return trained_count(build_model(model, {.seq_len = seq_len, .fields = {.encoder_len = 1}}))
-        .trained;
+    return static_cast<double>(trained_count(build_model(model, shape)).trained);
   };
-  const std::int64_t one = count(1), layer = count(2) - one;
+  const double one = count(1), layer = count(2) - one;
   return {.all = one + more_layers * layer, .one_layer = layer};
 }
 

@@ -8,8 +8,8 @@
 namespace ds {
 
 struct ParameterCount {
-  std::int64_t all = 0;        // a tied embedding counts once; without adapters
-  std::int64_t one_layer = 0;  // how many more a model with one more of model.layers has
+  double all = 0;        // a tied embedding counts once; without adapters
+  double one_layer = 0;  // how many more a model with one more of model.layers has
 };
 
 /// Counts the parameters of the tensors that build_model() declares. `seq_len`: rows of a table of

@@ -83,8 +83,7 @@ std::vector<Choice> all_choices() {
 
 double tiles_per_rank(const TrainConfig& config, int world_size) {
   const ParameterCount count = count_parameters(config.model, config.data.seq_len);
-  const double tiles =
-      static_cast<double>(count.all) / static_cast<double>(config.offload.optimizer.tile);
+  const double tiles = count.all / static_cast<double>(config.offload.optimizer.tile);
   return config.zero.stage == 0 ? tiles : tiles / world_size;
 }
 

@@ -42,8 +42,9 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + (random() % 3 == 0 ? "=[]" : "=[\"f\", \"g\"]");
     case ds::KeyKind::place:
       return name + (random() % 3 == 0 ? "=true" : random() % 2 == 0 ? "=false" : "=an \u00fc/dir");
+    case ds::KeyKind::steps:
+      return name + (random() % 3 == 0 ? "=\"\"" : random() % 2 == 0 ? "=20-22" : "=7");
     case ds::KeyKind::text:
-      if (name == "log.trace") return name + "=\"20-22\"";
       if (name == "debug.slow_data") return name + "=\"3:5\"";
       if (name.starts_with("debug.")) return name + "=\"3,5\"";
       return name + "=\"a\\u0007 \\\"quoted\\\" \\n\\t\\\\ \u00e9 " + std::to_string(random()) +
