@@ -64,7 +64,7 @@ hash=$(summary_of plain weights_hash)
 run_job 2 range "${small[@]}" log.trace=3-5
 says range "trace    steps 3 to 5 of 2 ranks: $work/range/trace.json"
 same_weights range
-check range 2 3 5 compute
+check range 2 3 5 compute,reduce
 [ ! -e "$work/range/trace.json.partial" ] || fail "a partial file stays"
 
 # One step, without the phases in metrics, with streams beside the compute stream
@@ -76,14 +76,14 @@ check streams 2 4 4 compute,gather,reduce
 # Offload, and the last step with its validation and checkpoint
 run_job 1 end "${small[@]}" offload.optimizer.device=cpu log.trace=7-8 checkpoint.dir="$work/saves"
 same_weights end
-check end 1 7 8 compute
+check end 1 7 8 compute,fetch,evict
 grep -q '"cat":"phase","name":"validation"' "$work/end/trace.json" && grep -q '"cat":"phase","name":"save"' "$work/end/trace.json" ||
   fail "no validation or save in the trace of the last step"
 
 # Steps that the run does not take are named and not traced; a resumed run moves the older trace.
 run_job 2 beyond "${small[@]}" log.trace=7-20
 says beyond "warning: log.trace names steps 7 to 20, but train.steps is 8: the trace ends there"
-check beyond 2 7 8 compute
+check beyond 2 7 8 compute,reduce
 run_job 2 never "${small[@]}" log.trace=9
 says never "warning: log.trace names step 9, but train.steps is 8: there will be no trace"
 [ ! -e "$work/never/trace.json" ] || fail "a trace of no step"
@@ -108,7 +108,7 @@ if [ -e "$plugin" ] && [ -e "$nccl" ] && [ -e "$cublaslt/libcublasLt.so" ]; then
     run_job 2 emulated "${small[@]}" device.backend=cuda device.graphs=on log.trace=4-5
     hash=$(summary_of device weights_hash)
     same_weights emulated
-    check emulated 2 4 5 compute
+    check emulated 2 4 5 compute,reduce
     exit $((failures > 0))
   ) || failures=$((failures + 1))
 else
