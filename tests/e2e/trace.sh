@@ -92,6 +92,31 @@ says end "this run begins behind step 8: the trace begins there"
 check end 1 9 9 compute
 [ -e "$work/end/previous-1/trace.json" ] || fail "the older trace is gone"
 
+# Another machine has another clock: rank 1 in a time namespace, 1000 s ahead. The offset that is measured must be right within the
+# error that the file states.
+if unshare --time --monotonic 1000 true 2>/dev/null; then
+  export MASTER_PORT
+  MASTER_PORT=$("$DS_TESTS/comm_rank" free-port)
+  pids=()
+  start_rank 0 2 ahead "${small[@]}" log.trace=3-5
+  RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 unshare --time --monotonic 1000 "$dsrunner" "$work/train.toml" "log.dir=$work/ahead" \
+    "${small[@]}" log.trace=3-5 >"$work/ahead.1.out" 2>&1 </dev/null &
+  pids[1]=$!
+  end_job ahead
+  same_weights ahead
+  python3 - "$work/ahead/trace.json" <<'END' || fail "ahead: $(head -n 1 "$work/ahead/trace.json")"
+import json, sys
+trace = json.load(open(sys.argv[1]))
+offsets, errors = trace["otherData"]["clock_offset_us"], trace["otherData"]["clock_error_us"]
+assert offsets[0] == errors[0] == 0 and 0 < errors[1] < 1e5 and abs(offsets[1] + 1e9) <= errors[1]
+assert any("(clock +-" in e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name")
+begins = {e["pid"]: e["ts"] for e in trace["traceEvents"] if e["name"] == "step 3"}
+assert len(begins) == 2 and max(begins.values()) < 1e6
+END
+else
+  echo "without a rank ahead: no time namespaces here"
+fi
+
 # A trace that cannot be written
 mkdir -p "$work/full/trace.json.partial/x"
 run_job 2 full "${small[@]}" log.trace=2-3
