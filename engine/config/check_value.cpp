@@ -121,7 +121,7 @@ ConfigValue check_numbers(const Key& key, const Entry& entry) {
   for (const ConfigValue& element : *given) {
     const std::optional<double> number = as_number(element);
     if (!number || !fits(key, *number)) wrong(key, entry);
-    list.push_back({*number});
+    list.emplace_back().held = *number;  // a temporary makes GCC 12 warn
   }
   return {std::move(list)};
 }
