@@ -9,7 +9,7 @@
 #include "engine/config/print.h"
 #include "engine/data/open_data.h"
 #include "engine/device/cpu/thread_pool.h"
-#include "engine/monitor/model_flops.h"
+#include "engine/models/parameter_count.h"
 #include "engine/plan/auto.h"
 #include "engine/plan/measure.h"
 #include "engine/plan/report.h"
@@ -87,7 +87,7 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
                     .limits_from = names.limits,
                     .device = names.device,
                     .auto_chosen = names.chosen,
-                    .parameters = total_parameters(config.model, config.data.seq_len),
+                    .parameters = count_parameters(config.model, config.data.seq_len).all,
                     .ranks = plan_ranks(config, request.cluster, build),
                     .orders = {},
                     .candidates = {},

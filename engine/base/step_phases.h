@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/base/deadline.h"
+#include "engine/base/trace_buffer.h"
 
 namespace ds {
 
@@ -68,20 +69,33 @@ class PhaseClock {
   }
   /// Starts to count from zero, in the current phase.
   void restart() {
+    count();
     spent_ = {};
-    since_ = Clock::now();
+  }
+  /// Also records the phases from now on into `trace`; null: no longer. Returns the time at which
+  /// that begins or ends.
+  Clock::time_point follow(TraceBuffer* trace) {
+    count();
+    trace_ = trace;
+    return since_;
   }
 
  private:
   void count() {
     const Clock::time_point now = Clock::now();
     spent_[static_cast<std::size_t>(now_)] += now - since_;
+    if (trace_ != nullptr)
+      trace_->add({.kind = TraceSpan::Kind::phase,
+                   .what = static_cast<std::int64_t>(now_),
+                   .begin = since_,
+                   .end = now});
     since_ = now;
   }
 
   StepPhase now_ = StepPhase::other;
   Clock::time_point since_ = Clock::now();
   std::array<Clock::duration, kStepPhases> spent_{};
+  TraceBuffer* trace_ = nullptr;
 };
 
 /// Goes back to the phase before when its scope ends. A null clock is not touched.

@@ -10,6 +10,7 @@
 #include "engine/base/nearest_word.h"
 #include "engine/base/units.h"
 #include "engine/config/keys.h"
+#include "engine/config/step_range.h"
 
 namespace ds {
 namespace {
@@ -150,7 +151,7 @@ ConfigValue check_numbers(const Key& key, const Entry& entry) {
   for (const ConfigValue& element : *given) {
     const std::optional<double> number = as_number(element);
     if (!number || !fits(key, *number)) wrong(key, entry);
-    list.push_back({*number});
+    list.emplace_back().held = *number;  // a temporary makes GCC 12 warn
   }
   return {std::move(list)};
 }
@@ -194,6 +195,15 @@ ConfigValue check_place(const Key& key, const Entry& entry) {
   return {absolute_path(*folder, entry.base_dir)};
 }
 
+ConfigValue check_steps(const Key& key, const Entry& entry) {
+  const auto* number = std::get_if<std::int64_t>(&entry.value.held);
+  const auto* text = std::get_if<std::string>(&entry.value.held);
+  if (number == nullptr && text == nullptr) wrong(key, entry);
+  const std::string steps = text != nullptr ? *text : std::to_string(*number);
+  if (!steps.empty() && !parse_step_range(steps)) wrong(key, entry);
+  return {steps};
+}
+
 ConfigValue check_kind(const Key& key, const Entry& entry) {
   const auto* integer = std::get_if<std::int64_t>(&entry.value.held);
   const auto* text = std::get_if<std::string>(&entry.value.held);
@@ -223,6 +233,8 @@ ConfigValue check_kind(const Key& key, const Entry& entry) {
       return check_globs(key, entry);
     case KeyKind::place:
       return check_place(key, entry);
+    case KeyKind::steps:
+      return check_steps(key, entry);
     case KeyKind::validation:
       if (std::holds_alternative<ConfigValue::Table>(entry.value.held))
         return check_sets(key, entry);
@@ -261,6 +273,8 @@ std::string describe_range(const Key& key) {
       return "a folder or a list of folders";
     case KeyKind::place:
       return "true, false or a folder";
+    case KeyKind::steps:
+      return "a step or a range such as \"20-22\", counted from 1";
     case KeyKind::text:
       return "a string";
     case KeyKind::path:

@@ -28,7 +28,8 @@ enum class KeyKind : std::uint8_t {
   count,       // an integer (5e8 is one too) or a word of `choices`
   bytes,       // an integer, a size such as "8G", or a word of `choices`
   folders,     // a list of paths, which may be empty
-  place        // true or false, or a folder that is relative like a path
+  place,       // true or false, or a folder that is relative like a path
+  steps        // a step, a range of steps such as "20-22", or ""; kept as text
 };
 
 struct Key {

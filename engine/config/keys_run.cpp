@@ -53,6 +53,8 @@ const Key kRunKeys[] = {
      "Write event files for TensorBoard: true, into tensorboard/ in the run's folder; or the folder to write them to (docs/metrics.md).", DS_FIELD(log.tensorboard)},
     {"log.csv", K::place, false, 0, 0, "", "", "false",
      "Write metrics.csv: true, into the run's folder; or the folder to write it to (docs/metrics.md).", DS_FIELD(log.csv)},
+    {"log.trace", K::steps, false, 0, 0, "", "", "\"\"",
+     "Steps that are recorded op by op on all ranks, such as \"20-22\"; the run's folder gets trace.json for Perfetto (docs/metrics.md).", DS_FIELD(log.trace)},
 
     {"device.backend", K::choice, false, 0, 0, "auto|cpu|cuda", "", "\"auto\"",
      "Where the arithmetic runs; auto: cuda if the plugin is installed and finds a device, else cpu.", DS_FIELD(device.backend)},

@@ -25,6 +25,7 @@ bool is_unset(const Key& key, const ConfigValue& value) {
 bool orders_messages(const Key& key) {
   if (key.arithmetic) return false;
   if (key.name == "log.samples") return true;  // all ranks learn rank 0's folder
+  if (key.name == "log.trace") return true;    // all ranks send their parts to rank 0
   constexpr std::string_view kSections[] = {"zero", "train", "sample", "recompute", "checkpoint"};
   constexpr std::string_view kOfOffload[] = {"device", "update", "tile"};
   if (std::ranges::find(kSections, section_of(key)) != std::end(kSections)) return true;

@@ -213,6 +213,7 @@ struct LogConfig {
   bool samples = false;     // every rank records the samples of each step
   bool phases = true;       // measure what each step's time is spent on
   LogPlace tensorboard{}, csv{};
+  std::string trace;  // steps that are recorded op by op; see parse_step_range(); empty: none
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "engine/base/deadline.h"
 #include "engine/base/function_ref.h"
 
 namespace ds {
@@ -53,6 +55,31 @@ class Event {
   [[nodiscard]] virtual bool has_passed() = 0;
 };
 
+/// The times at which streams pass points, by number. A time that was not noted since the first
+/// start is undefined.
+class StreamTimes {
+ public:
+  virtual ~StreamTimes() = default;
+  /// Comes before each use of the points; all streams are idle.
+  virtual void start(Stream& compute) = 0;
+  /// Notes when `stream` gets to this point. Called from the stream's own work.
+  virtual void note(std::size_t point, Stream& stream) = 0;
+  /// Returns the time of a point that its stream has passed.
+  [[nodiscard]] virtual Clock::time_point at(std::size_t point) = 0;
+};
+
+/// The times of streams whose work runs on the host.
+class HostTimes : public StreamTimes {
+ public:
+  explicit HostTimes(std::size_t points) : times_(points) {}
+  void start(Stream&) override {}
+  void note(std::size_t point, Stream&) override { times_[point] = Clock::now(); }
+  [[nodiscard]] Clock::time_point at(std::size_t point) override { return times_[point]; }
+
+ private:
+  std::vector<Clock::time_point> times_;
+};
+
 /// Work of a stream that can be issued repeatedly as a whole.
 class Recording {
  public:
@@ -78,6 +105,9 @@ class Device {
   /// thread of its own; events order it with the other streams.
   virtual std::unique_ptr<Stream> make_host_stream(const char* name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  virtual std::unique_ptr<StreamTimes> make_stream_times(std::size_t points) {
+    return std::make_unique<HostTimes>(points);
+  }
   /// Calls `launch` and records what it puts on `stream` without running it: the same kernels with
   /// the same arguments and addresses. `earlier` (or null) is a recording of the same kernels with
   /// other arguments, which is changed where that is cheaper than a new one. Returns null if the

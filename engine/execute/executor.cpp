@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/execute/op_phase.h"
+#include "engine/execute/op_times.h"
 #include "engine/program/liveness.h"
 #include "engine/program/ops/row.h"
 
@@ -83,6 +84,7 @@ void Executor::run(StepContext& context) {
   next_segment_ = 0;
   issued_ = StepPhase::other;
   const InPhase caller(context.phases);
+  if (context.times != nullptr) context.times->start(*at_.streams[0]);
   for (std::size_t i = 0; i < bound_.size() && !stopped_;) {
     const std::size_t next = issue(i);
     for (; i < next; ++i) {
@@ -93,6 +95,7 @@ void Executor::run(StepContext& context) {
   wait_for_all();
   if (at_.activity != nullptr) at_.activity->end();
   if (error_) std::rethrow_exception(error_);
+  if (context.times != nullptr) context.times->finish(program_);
 }
 
 // Issues op `index`, or the recorded segment that begins there. Returns the index of the next op.
@@ -118,6 +121,7 @@ std::size_t Executor::issue(std::size_t index) {
 bool Executor::issue_recorded(std::size_t segment) {
   Recorded& recorded = segments_[segment];
   if (!std::exchange(recorded.has_run, true) || context_->after_op) return false;
+  if (context_->times != nullptr) return false;  // a recording shows no single ops
   Stream& stream = *at_.streams[0];
   try {
     if (!recorded.recording || recorded.loss_scale != context_->loss_scale) {
@@ -188,8 +192,12 @@ void Executor::copy_in(std::span<const std::byte> from, void* to) const {
 void Executor::run_op(std::size_t index) {
   if (broken_) return;
   try {
-    tell(program_.ops[index]);
+    const Op& op = program_.ops[index];
+    tell(op);
+    OpTimes* const times = context_->times;
+    if (times != nullptr) times->begin(index, stream_of(op));
     bound_[index](*context_);
+    if (times != nullptr) times->end(index, stream_of(op));
     if (context_->after_op) context_->after_op(index);
   } catch (...) {
     fail(index);

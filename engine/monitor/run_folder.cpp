@@ -17,6 +17,7 @@
 #include "engine/base/unique_fd.h"
 #include "engine/config/print.h"
 #include "engine/monitor/sample_ledger.h"
+#include "engine/monitor/trace_file.h"
 
 namespace ds {
 namespace {
@@ -24,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxTries = 10000;
-constexpr std::array<std::string_view, 6> kOurFiles{"config.toml", "run.json",     "metrics.jsonl",
-                                                    "metrics.csv", "summary.json", "sample.txt"};
+constexpr std::array<std::string_view, 7> kOurFiles{
+    "config.toml", "run.json", "metrics.jsonl", "metrics.csv", "summary.json", "sample.txt", kTraceName};
 
 [[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("run folder {} cannot be created: {}", path, why),

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "engine/config/keys.h"
-#include "engine/monitor/model_flops.h"
+#include "engine/models/parameter_count.h"
 
 namespace ds {
 namespace {
@@ -82,8 +82,8 @@ std::vector<Choice> all_choices() {
 }
 
 double tiles_per_rank(const TrainConfig& config, int world_size) {
-  const double tiles = total_parameters(config.model, config.data.seq_len) /
-                       static_cast<double>(config.offload.optimizer.tile);
+  const ParameterCount count = count_parameters(config.model, config.data.seq_len);
+  const double tiles = count.all / static_cast<double>(config.offload.optimizer.tile);
   return config.zero.stage == 0 ? tiles : tiles / world_size;
 }
 

@@ -11,6 +11,11 @@ namespace {
 
 constexpr int kAllRanksUpTo = 16;
 
+/// Returns the share of the tokens that have a target, as far as it is known without the data.
+double target_share(const DataConfig& data) {
+  return data.format != "samples" && data.task == DataTask::masked ? data.mask : 1.0;
+}
+
 TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
   const TierPlan& plan = placement.of(tier);
   TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes};
@@ -29,14 +34,15 @@ std::string_view name_of(Tier tier) {
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
                    const BuildRank& build) {
   const BuiltRank built = build(config, rank, cluster.world_size());
+  const double share = target_share(config.data);
   RankPlan plan{.rank = rank,
                 .tiers = {},
                 .work = {},
                 .parameters = trained_count(built.step),
-                .flops_per_token = built.flops_per_token};
+                .flops_per_token = built.flops_per_token + share * built.flops_per_target};
   for (std::size_t tier = 0; tier < kTiers; ++tier)
     plan.tiers[tier] = bytes_of(built.placement, static_cast<Tier>(tier));
-  plan.work = {.flops = flops_of(built.step),
+  plan.work = {.flops = flops_of(built.step, share),
                .traffic = traffic_of(built.step, built.spec, cluster.slots)};
   return plan;
 }

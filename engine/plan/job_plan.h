@@ -25,7 +25,7 @@ struct BuiltRank {
   Program step;
   ShardSpec spec;
   PlacementPlan placement;
-  double flops_per_token = 0;
+  double flops_per_token = 0, flops_per_target = 0;  // as in TrainPrograms
 };
 /// Errors: Error{config}, as make_programs() (engine/train/programs.h).
 using BuildRank = std::function<BuiltRank(const TrainConfig& config, int rank, int world_size)>;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/monitor/model_flops.h"
+#include "engine/models/parameter_count.h"
 #include "engine/optimizers/optimizers.h"
 
 namespace ds {
@@ -29,18 +29,11 @@ Tier tier_of(OffloadDevice device) {
                                         : Tier::nvme;
 }
 
-double block_parameters(const TrainConfig& config) {
-  ModelConfig model = config.model;
-  const double whole = total_parameters(model, config.data.seq_len);
-  --model.layers;
-  return whole - total_parameters(model, config.data.seq_len);
-}
-
 }  // namespace
 
 RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
   constexpr double kGradient = 4;  // f32
-  const double parameters = total_parameters(config.model, config.data.seq_len);
+  const ParameterCount count = count_parameters(config.model, config.data.seq_len);
   const double world = cluster.world_size();
   const auto stage = config.zero.stage;
   const ParameterBytes each = bytes_of(config);
@@ -53,14 +46,14 @@ RankPlan least_plan(const TrainConfig& config, const Cluster& cluster) {
   for (std::size_t tier = 0; tier < kTiers; ++tier) plan.tiers[tier].tier = static_cast<Tier>(tier);
   const bool is_split = stage == 3 && world > 1;
   const bool is_elsewhere = config.offload.param.device != OffloadDevice::none;
-  add(tier_of(config.offload.param.device), each.weights * parameters / (is_split ? world : 1.0));
+  add(tier_of(config.offload.param.device), each.weights * count.all / (is_split ? world : 1.0));
   // Only the built program knows how much is frozen.
   const bool all_train = config.train.freeze.empty() && config.lora.rank == 0;
   if (all_train)
     add(tier_of(config.offload.optimizer.device),
-        each.states * parameters / (stage >= 1 ? world : 1.0));
+        each.states * count.all / (stage >= 1 ? world : 1.0));
   const double copy = is_split || is_elsewhere ? each.weights : 0;
-  add(Tier::device, (copy + (all_train ? kGradient : 0)) * block_parameters(config));
+  add(Tier::device, (copy + (all_train ? kGradient : 0)) * count.one_layer);
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// least_plan(): what a choice needs at least, from the model's sizes alone.
+// least_plan(): what a choice needs at least, from the number of the model's parameters.
 #pragma once
 
 #include "engine/plan/job_plan.h"

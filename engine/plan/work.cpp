@@ -5,10 +5,13 @@
 
 namespace ds {
 
-double flops_of(const Program& program) {
+double flops_of(const Program& program, double target_share) {
   double sum = 0;
-  for (const Op& op : program.ops)
-    if (const auto flops = row_of(op).flops; flops != nullptr) sum += flops(Operands(program, op));
+  for (const Op& op : program.ops) {
+    const OpRow& row = row_of(op);
+    if (row.flops == nullptr) continue;
+    sum += row.flops(Operands(program, op)) * (row.counts_targets ? target_share : 1);
+  }
   return sum;
 }
 

@@ -258,10 +258,20 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
                          : nullptr;
+  TracePlace trace{.device = job.backend.device->description()};
+  if (reports != nullptr) {
+    trace.folder = reports->folder();
+    trace.tell = [reports](const std::string& line) { reports->note(line); };
+  }
+  const std::unique_ptr<StepTracer> tracer =
+      make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
   if (reports != nullptr) reports->begin(trainer);
-  const bool complete = run_steps(
-      config, request, job.backend, world,
-      {.trainer = trainer, .reporter = reports, .ledger = ledger.get(), .saver = saver.get()});
+  const bool complete = run_steps(config, request, job.backend, world,
+                                  {.trainer = trainer,
+                                   .reporter = reports,
+                                   .ledger = ledger.get(),
+                                   .saver = saver.get(),
+                                   .tracer = tracer.get()});
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);

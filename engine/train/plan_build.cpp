@@ -21,7 +21,8 @@ BuildRank rank_builder(WorkspaceBytes workspace) {
     return BuiltRank{.step = std::move(programs.step),
                      .spec = programs.spec,
                      .placement = std::move(placement),
-                     .flops_per_token = programs.flops_per_token};
+                     .flops_per_token = programs.flops_per_token,
+                     .flops_per_target = programs.flops_per_target};
   };
 }
 

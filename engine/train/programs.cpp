@@ -174,8 +174,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
   show("build", forward);
   const Program differentiated = differentiate(forward);
   show("differentiate", differentiated);
-  programs.flops_per_token =
-      flops_of(differentiated) / static_cast<double>(training.micro * training.seq_len);
+  const auto tokens = static_cast<double>(training.micro * training.seq_len);
+  programs.flops_per_token = flops_of(differentiated, 0) / tokens;
+  programs.flops_per_target = flops_of(differentiated) / tokens - programs.flops_per_token;
   Program whole = recompute(differentiated, recompute_of(config.recompute.policy),
                             config.device.epilogues == Epilogues::fused);
   show("recompute", whole);

@@ -26,7 +26,9 @@ struct TrainPrograms {
   std::optional<Program> prefill, decode;  // only with a sample at the end (DecodePrograms)
   std::string digest;                      // digest of the global program, equal on all ranks
   ShardSpec spec;
-  double flops_per_token = 0;  // of a training step, recomputation not counted (engine/plan/work.h)
+  // Of a training step, recomputation not counted (engine/plan/work.h): of each token, and besides
+  // of each token with a target.
+  double flops_per_token = 0, flops_per_target = 0;
   /// Memory for checkpoints: the writer's buffers, and with asynchronous saves a snapshot before
   /// them.
   struct Saver {

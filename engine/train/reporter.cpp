@@ -57,7 +57,6 @@ double Reporter::elapsed() const { return seconds_of(Clock::now() - started_); }
 
 void Reporter::header(const Trainer& trainer, const DataSet& data, const std::string& device,
                       int world_size, int local_ranks) {
-  flops_per_token_ = trainer.flops_per_token();
   summary_.parameters = trainer.parameters();
   summary_.world_size = world_size;
   summary_.device = device;
@@ -137,6 +136,7 @@ void Reporter::step(const StepReport& report) {
     for (std::size_t i = 0; i < kStepPhases; ++i) sums[i] += report.phases[i];
   }
   tokens_since_log_ += report.tokens;
+  flops_since_log_ += report.flops;
   rate_.update(report.step, seconds_of(now - started_));
   const bool last = report.step == config_.train.steps || report.stop;
   const bool logged = is_first || report.step % config_.log.every == 0 || last;
@@ -144,7 +144,7 @@ void Reporter::step(const StepReport& report) {
 
   const double spent = std::max(seconds_of(now - logged_at_), 1e-9);
   const double tokens_per_s = static_cast<double>(tokens_since_log_) / spent;
-  const double fraction = matrix_peak_ > 0 ? tokens_per_s * flops_per_token_ / matrix_peak_ : 0.0;
+  const double fraction = matrix_peak_ > 0 ? flops_since_log_ / spent / matrix_peak_ : 0.0;
   progress_.show({.step = report.step,
                   .total_steps = config_.train.steps,
                   .loss = report.loss,
@@ -162,6 +162,7 @@ void Reporter::step(const StepReport& report) {
     if (fraction > 0) peak_fraction_.add(fraction);
   }
   tokens_since_log_ = 0;
+  flops_since_log_ = 0;
   logged_at_ = now;
 }
 
@@ -179,6 +180,7 @@ void Reporter::validation(std::int64_t step, std::string_view set, double loss) 
                              config_.data.tokenizer == "bytes" ? "byte" : "token"));
   logged_at_ = Clock::now();  // validation is not training time
   tokens_since_log_ = 0;
+  flops_since_log_ = 0;
 }
 
 void Reporter::saved(const SavedCheckpoint& saved, double flush_s) {

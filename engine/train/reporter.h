@@ -64,7 +64,8 @@ class Reporter {
   Summary summary_;
   Clock::time_point started_, logged_at_;
   std::int64_t tokens_since_log_ = 0;
-  double matrix_peak_ = 0, flops_per_token_ = 0;
+  double flops_since_log_ = 0;
+  double matrix_peak_ = 0;
 };
 
 }  // namespace ds

@@ -53,6 +53,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     const int asked = request.save_requests == nullptr ? 0 : request.save_requests->load();
     wishes.save = std::exchange(save_requests, asked) != asked;
     if (parts.saver != nullptr) parts.saver->wish(wishes);
+    if (parts.tracer != nullptr) parts.tracer->before(step);
     const StepReport report = trainer.step(wishes);
     // Written before any save of this step, so that the ledger has every step of a checkpoint.
     if (parts.ledger != nullptr) parts.ledger->write(report.step, trainer.taken());
@@ -63,7 +64,10 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     } else if (report.save && reporter != nullptr) {
       reporter->note(save_failed_line(report.step, "checkpoint.dir is not set", true));
     }
-    if (report.stop) return false;
+    if (report.stop) {
+      if (parts.tracer != nullptr) parts.tracer->after(step, true);
+      return false;
+    }
     if (step == first + 1 && reporter != nullptr)
       reporter->memory_after_step2(read_memory_status().anonymous_bytes);
     if (step == first) {
@@ -72,6 +76,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     }
     const bool due = config.train.validate_every > 0 && step % config.train.validate_every == 0;
     if (due || step == config.train.steps) validate(trainer, reporter);
+    if (parts.tracer != nullptr) parts.tracer->after(step, step == config.train.steps);
   }
   if (first > config.train.steps) validate(trainer, reporter);
   return true;

@@ -7,6 +7,7 @@
 #include "engine/train/job.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/reporter.h"
+#include "engine/train/step_tracer.h"
 
 namespace ds {
 
@@ -16,6 +17,7 @@ struct RunParts {
   Reporter* reporter = nullptr;
   SampleLedger* ledger = nullptr;
   Checkpointer* saver = nullptr;
+  StepTracer* tracer = nullptr;
 };
 
 /// Runs from the trainer's next step to the last one. Returns whether all steps ran; false: a rank

@@ -141,6 +141,7 @@ StepReport Trainer::step(const StepWishes& wishes) {
   update_is_due_ = programs_.flush.has_value();
   context_.after_op = nullptr;
   ++step_;
+  const std::int64_t tokens = batch_.global() * config_.data.seq_len;
   return {.step = step_,
           .loss = decision_.loss,
           .grad_norm = context_.update.grad_norm,
@@ -148,7 +149,8 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .loss_scale = scale,
           .skipped = control_.skipped(),
           .redone = redone_updates_,
-          .tokens = batch_.global() * config_.data.seq_len,
+          .tokens = tokens,
+          .flops = flops_of_step(tokens, decision_.all.tokens),
           .samples = finished_samples(),
           .phases = phases_,
           .slowest = decision_.all.slowest,
@@ -264,6 +266,12 @@ std::string Trainer::weights_hash() {
   const Executor& executor = is_odd_ ? *odd_executor_ : *step_executor_;
   return ds::weights_hash(program, programs_.spec, executor, memory_->files(), world_,
                           context_.comm_timeout);
+}
+
+Clock::time_point Trainer::follow(OpTimes* times, TraceBuffer* trace) {
+  context_.times = times;
+  context_.phases = config_.log.phases || trace != nullptr ? &clock_ : nullptr;
+  return clock_.follow(trace);
 }
 
 std::int64_t Trainer::parameters() const { return parameter_count(programs_.step); }

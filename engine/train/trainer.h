@@ -51,6 +51,7 @@ struct StepReport {
   std::int64_t skipped = 0;  // steps skipped since the start, including this one
   std::int64_t redone = 0;   // updates repeated so far because a guess was wrong
   std::int64_t tokens = 0;   // of this step, all ranks, with or without a target
+  double flops = 0;          // of this step, all ranks (engine/plan/work.h)
   std::int64_t samples = 0;  // of all ranks since training began, also over resumes
   // Of the rank that the others waited for, from the decision of the step before to this one's.
   PhaseSeconds phases{};
@@ -94,7 +95,12 @@ class Trainer {
   [[nodiscard]] Snapshot& snapshot() { return *snapshot_; }
   [[nodiscard]] const ShardSpec& spec() const { return programs_.spec; }
   [[nodiscard]] const Program& step_program() const { return programs_.step; }
-  [[nodiscard]] double flops_per_token() const { return programs_.flops_per_token; }
+  [[nodiscard]] const TrainPrograms& programs() const { return programs_; }
+  /// Returns the FLOPs of a step with these numbers of tokens and of targets.
+  [[nodiscard]] double flops_of_step(std::int64_t tokens, std::int64_t targets) const {
+    return programs_.flops_per_token * static_cast<double>(tokens) +
+           programs_.flops_per_target * static_cast<double>(targets);
+  }
   /// Returns arithmetic_list() of this job.
   [[nodiscard]] const std::string& arithmetic() const { return arithmetic_; }
   [[nodiscard]] std::int64_t finished_steps() const { return step_; }
@@ -104,6 +110,9 @@ class Trainer {
   }
   /// Returns the clock of the thread that runs the steps; null with log.phases = false.
   [[nodiscard]] PhaseClock* phases() { return context_.phases; }
+  /// Records ops and phases from now on; null: no longer. Returns the time at which that begins or
+  /// ends.
+  Clock::time_point follow(OpTimes* times, TraceBuffer* trace);
 
   /// Returns the samples of this rank in the last step, in the order of micro-batches.
   [[nodiscard]] std::span<const TakenSample> taken() const { return taken_; }

@@ -86,7 +86,7 @@ END
 
 for dtype in fp32 bf16; do
   job 1 "$dtype-alone" precision.dtype=$dtype device.threads=2 batch.accum=2 train.steps=22
-  job 2 "$dtype-two" precision.dtype=$dtype batch.accum=2 determinism.virtual_ranks=4 train.steps=22 log.tensorboard=true log.csv=true
+  job 2 "$dtype-two" precision.dtype=$dtype batch.accum=2 determinism.virtual_ranks=4 train.steps=22 log.tensorboard=true log.csv=true log.trace=2-22
 done
 
 mkdir "$work/disk"

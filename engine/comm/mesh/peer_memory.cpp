@@ -9,21 +9,13 @@
 
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
+#include "engine/base/boot_id.h"
 #include "engine/base/error.h"
 
 namespace ds::comm {
 namespace {
-
-// Returns an empty text when it cannot be read.
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  std::getline(file, text);
-  return text;
-}
 
 std::uint64_t pid_namespace() {
   struct stat facts {};

@@ -17,6 +17,7 @@
 #include "engine/device/cuda/cuda_event.h"
 #include "engine/device/cuda/cuda_recording.h"
 #include "engine/device/cuda/cuda_stream.h"
+#include "engine/device/cuda/cuda_times.h"
 #include "engine/device/cuda/describe.h"
 #include "engine/device/cuda/flag_pool.h"
 #include "engine/device/cuda/host_stream.h"
@@ -125,6 +126,9 @@ class CudaDevice final : public Device {
   }
   std::unique_ptr<Event> make_event() override {
     return std::make_unique<CudaEvent>(flags_, wait_value_);
+  }
+  std::unique_ptr<StreamTimes> make_stream_times(std::size_t points) override {
+    return std::make_unique<CudaTimes>(points);
   }
 
   std::unique_ptr<Recording> record(Stream& stream, FunctionRef<void()> launch,

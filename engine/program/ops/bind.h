@@ -14,6 +14,8 @@
 
 namespace ds {
 
+class OpTimes;  // engine/execute/op_times.h
+
 /// What one run of a program shares with its caller.
 struct StepContext {
   UpdateNumbers update;              // for the optimizer ops; set by the control op's callback
@@ -24,6 +26,7 @@ struct StepContext {
   std::function<void(std::size_t)> after_op;  // called after an op, on its stream's thread
   std::uint64_t progress = 0;                 // ops finished since training began
   PhaseClock* phases = nullptr;               // follows the thread that calls run(); may be null
+  OpTimes* times = nullptr;                   // gets the times of the ops; null: no trace
 };
 
 /// An op that is ready to run. Runs without allocating memory.

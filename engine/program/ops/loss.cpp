@@ -109,6 +109,7 @@ constinit const OpRow ops::HeadLoss::row{.name = "head_loss",
                                          .reverse = reverse_head_loss,
                                          .is_loss = true,
                                          .flops = product_flops,
+                                         .counts_targets = true,
                                          .uses_scratch = true,
                                          .varies = is_sparse<ops::HeadLoss>,
                                          .print = print_head<ops::HeadLoss>};
@@ -120,6 +121,7 @@ constinit const OpRow ops::HeadLossBackward::row{
     .check = check_head_loss_backward,
     .bind = bind_head_loss_backward,
     .flops = backward_flops,
+    .counts_targets = true,
     .uses_scratch = true,
     .varies = is_sparse<ops::HeadLossBackward>,
     .print = print_head<ops::HeadLossBackward>};

@@ -99,6 +99,8 @@ struct OpRow {
   Again again{};
   /// FLOPs of its matrix products. Null: 0.
   double (*flops)(const Operands&) = nullptr;
+  /// Those FLOPs are of rows with a target; rows without one cost nothing.
+  bool counts_targets = false;
   /// Its kernel writes the backend's shared scratch (Kernels::set_workspace).
   bool uses_scratch = false;
   Decision decision = Decision::none;

@@ -4,6 +4,7 @@
 #include "engine/config/keys.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/resolve.h"
+#include "engine/config/step_range.h"
 
 namespace {
 
@@ -209,6 +210,16 @@ TEST_CASE("a planted fault is steps, or steps and an op") {
     CHECK(!ds::parse_planted_fault(bad));
     CHECK(has(refused([&](ds::TrainConfig& c) { c.debug.non_finite = bad; }),
               "is neither STEPS nor STEPS:OP"));
+  }
+}
+
+TEST_CASE("a trace is of a step or of a range of steps") {
+  CHECK(ds::parse_step_range("20") == ds::StepRange{20, 20});
+  CHECK(ds::parse_step_range("20-22") == ds::StepRange{20, 22});
+  for (const char* bad :
+       {"x", "0", "-3", "3-", "22-20", "3 - 5", "3,5", "3-5-7", "+3", "3-99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK(!ds::parse_step_range(bad));
   }
 }
 

@@ -42,6 +42,8 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
       return name + (random() % 3 == 0 ? "=[]" : "=[\"f\", \"g\"]");
     case ds::KeyKind::place:
       return name + (random() % 3 == 0 ? "=true" : random() % 2 == 0 ? "=false" : "=an \u00fc/dir");
+    case ds::KeyKind::steps:
+      return name + (random() % 3 == 0 ? "=\"\"" : random() % 2 == 0 ? "=20-22" : "=7");
     case ds::KeyKind::text:
       if (name == "debug.slow_data") return name + "=\"3:5\"";
       if (name.starts_with("debug.")) return name + "=\"3,5\"";
@@ -70,6 +72,16 @@ std::string random_override(const ds::Key& key, std::mt19937& random) {
 }
 
 }  // namespace
+
+TEST_CASE("ranks that would exchange traces at different steps disagree before they start") {
+  ds::TrainConfig config;
+  const std::string without = ds::message_order_list(config);
+  config.log.trace = "3-5";
+  CHECK(ds::message_order_list(config) != without);
+  config.log.trace.clear();
+  config.log.every = 7;  // exchanges nothing
+  CHECK(ds::message_order_list(config) == without);
+}
 
 TEST_CASE("to_toml reads back to an equal config, for random good configs") {
   std::mt19937 random(1);

@@ -5,6 +5,7 @@
 
 #include "engine/plan/auto.h"
 #include "engine/plan/report.h"
+#include "unit/program/tiny.h"
 
 using namespace ds;  // NOLINT: the tests of one file
 
@@ -31,8 +32,11 @@ BuiltRank build_by_micro(const TrainConfig& config, int rank, int world) {
   return built;
 }
 
-TrainConfig config_of(std::int64_t micro) {
+/// A small model.
+TrainConfig config_of(std::int64_t micro = 1) {
   TrainConfig config;
+  config.model = test::tiny_config();
+  config.data.seq_len = 4;
   config.batch.micro = micro;
   return config;
 }
@@ -98,7 +102,7 @@ BuiltRank build_by_policy(const TrainConfig& config, int rank, int world) {
 }
 
 TEST_CASE("recompute.policy = auto: the least that fits, or everything") {
-  TrainConfig config;
+  TrainConfig config = config_of();
   const auto chosen = [&](std::optional<std::int64_t> gib) {
     SolveRequest request{.config = config};
     if (gib) request.limits.device = *gib * kGiB;
@@ -145,7 +149,7 @@ TEST_CASE("auto buckets: whole groups, then smaller ones, before more recomputat
 }
 
 TEST_CASE("the error names choices that fit, with the fewest changes") {
-  const TrainConfig config;
+  const TrainConfig config = config_of();
   const SolveRequest request{.config = config, .limits = {.device = 12 * kGiB}};
   const std::string message =
       does_not_fit(request, plan_rank(config, {}, 0, build_by_policy), build_by_policy).what();
@@ -169,7 +173,7 @@ TEST_CASE("sizes that cannot fit are refused without a plan") {
     }
     return "possible";
   };
-  TrainConfig config;
+  TrainConfig config = config_of();
   config.model.layers = 12;
   config.model.hidden = 1 << 20;
   config.model.ffn = 4 << 20;
@@ -199,13 +203,14 @@ TEST_CASE("choices: their difference, and the stage's default order") {
   config.determinism.order = ReduceOrder::boundary;
   CHECK(with_choice(config, sharded, false).determinism.order == ReduceOrder::step);
   CHECK(with_choice(config, sharded, true).determinism.order == ReduceOrder::boundary);
-  TrainConfig huge;
+  TrainConfig huge = config_of();
   huge.model.layers = 256;
   huge.model.hidden = 32768;
+  huge.model.ffn = 4 * 32768;
   huge.model.heads = huge.model.kv_heads = 256;
   for (const Choice& choice : choices_for(huge, 8)) CHECK(choice.optimizer == OffloadDevice::none);
   CHECK(choices_for(huge, 4096).size() > choices_for(huge, 8).size());
-  TrainConfig halves;
+  TrainConfig halves = config_of();
   halves.precision.master = MasterWeights::split16;
   for (const Choice& choice : choices_for(halves, 2)) {
     CHECK(choice.optimizer == OffloadDevice::none);
