@@ -104,7 +104,7 @@ fetch_frontend() {
 
 # With these libraries and headers the reader of Parquet is built (docs/data.md). Debian has no package of Apache Arrow.
 fetch_arrow() {
-  [ "$(uname -m)" = x86_64 ] || { echo "arrow: not installed: this is no x86-64 machine; DS_ARROW_DIR can name a build of it"; return; }
+  [ "$(uname -m)" = x86_64 ] || { echo "arrow: not installed: this machine is not x86-64; build Arrow and set DS_ARROW_DIR to it"; return; }
   fetch_wheel arrow pyarrow 26.0.1 39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c \
     "data.format = \"parquet\" will not work" pyarrow/include pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600
 }
