@@ -11,6 +11,7 @@
 #include "engine/base/tool_options.h"
 #include "engine/base/units.h"
 #include "engine/config/load.h"
+#include "engine/config/text_formats.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/data/files.h"
 #include "engine/data/merge_pairs.h"
@@ -68,10 +69,10 @@ int pack(const ToolWords& read) {
   const std::string out = read.value("--out");
   if (out.empty())
     throw Error(ErrorKind::usage, "data pack needs --out NAME", "it writes NAME.bin and NAME.idx");
-  if (data.format != "text" && data.format != "jsonl")
+  if (!has_texts(data))
     throw Error(ErrorKind::config,
                 fmt::format("data.format = \"{}\" has tokens already", data.format),
-                "data pack makes tokens of \"text\" and \"jsonl\"");
+                "data pack makes tokens of \"text\", \"jsonl\" and \"parquet\"");
   const DocumentEncoder encoder(data);
   const TokenCache cache(data, encoder);
   FileList files;
@@ -88,8 +89,7 @@ int pack(const ToolWords& read) {
       .ranks = 1,
       .threads = static_cast<int>(read.number("--threads", default_thread_count())),
       .tell = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }};
-  const PairFacts made =
-      merge_pairs(cache.fill(chunks_of(files, data.format == "jsonl"), share), out);
+  const PairFacts made = merge_pairs(cache.fill(chunks_of(files, data), share), out);
   fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
              out);
   return 0;

@@ -162,7 +162,7 @@ class Setup {
     require_rows(model, given_rows());
     const std::string format = overrides("data.format") ? "" : format_of(read_.sets);
     const bool needs_tokens = model.tokenizer.empty() && !model.is_bytes;
-    if (needs_tokens && (format == "text" || format == "jsonl") && !overrides("data.tokenizer"))
+    if (needs_tokens && (format == "text" || format == "jsonl" || format == "parquet") && !overrides("data.tokenizer"))
       throw Error(ErrorKind::config,
                   fmt::format("{} has no tokenizer, and its tokens are not bytes", read_.model),
                   "add data.tokenizer=FOLDER, or evaluate on token numbers");

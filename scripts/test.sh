@@ -16,7 +16,7 @@ if [ "${1:-}" = --preset ]; then
   [ -n "$preset" ] && grep -q "\"name\": \"$preset\"" CMakePresets.json || { echo "test.sh: unknown preset '$preset'; see CMakePresets.json" >&2; exit 64; }
   shift 2
 fi
-scripts/install_packages.sh build test text
+scripts/install_packages.sh build test text parquet
 scripts/build.sh "$preset" -DDS_BUILD_TESTS=ON
 scripts/fetch_text.sh
 

@@ -3,12 +3,11 @@
 
 #include "engine/config/bert_family.h"
 #include "engine/config/resolve_sections.h"
+#include "engine/config/text_formats.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
-
-bool reads_text(const DataConfig& data) { return data.format == "text" || data.format == "jsonl"; }
 
 bool has_tokenizer(const std::string& folder) {
   return !folder.empty() && Tokenizer::exists(folder);
@@ -18,10 +17,10 @@ void resolve_tokenizer(TrainConfig& config, const GivenKeys& given) {
   DataConfig& data = config.data;
   if (!given.places.contains("data.tokenizer")) {
     data.tokenizer = "none";
-    if (reads_text(data))
+    if (has_texts(data))
       data.tokenizer = has_tokenizer(config.model.from) ? config.model.from : "bytes";
   }
-  if (reads_text(data) && data.tokenizer == "none") {
+  if (has_texts(data) && data.tokenizer == "none") {
     throw given.error(
         {"data.tokenizer"}, "data.tokenizer = \"none\" does not apply to text",
         "leave it out, or set data.format = \"samples\" or \"tokens\" for token numbers");
@@ -80,7 +79,7 @@ void check_rows(const DataConfig& data, const GivenKeys& given) {
                       "data.task = \"spans\" needs a tokenizer with the tokens <extra_id_0>, ...",
                       "set data.tokenizer to a Hugging Face folder, such as one that dslaunch data "
                       "train-tokenizer --kind t5 makes");
-  if (data.task == DataTask::chat && data.format == "jsonl" && data.tokenizer == "bytes")
+  if (data.task == DataTask::chat && has_named_texts(data) && data.tokenizer == "bytes")
     throw given.error({"data.tokenizer", "data.task"},
                       "data.task = \"chat\" needs a tokenizer with the template's tokens",
                       "set data.tokenizer to a Hugging Face folder");
@@ -91,10 +90,11 @@ void resolve_fields(DataConfig& data, const GivenKeys& given) {
                                 data.task == DataTask::pairs))
     throw given.error({"data.format", "data.task", "data.train"},
                       "data.format = \"text\" has one text in a file, this data.task reads more",
-                      "use data.format = \"jsonl\", or \"samples\" (docs/data.md)");
-  if (data.format != "jsonl") {
+                      "use data.format = \"jsonl\", \"parquet\" or \"samples\" (docs/data.md)");
+  if (!has_named_texts(data)) {
     if (!data.json_fields.empty())
-      throw given.error({"data.fields"}, "data.fields applies to data.format = \"jsonl\" alone",
+      throw given.error({"data.fields"},
+                        "data.fields applies to data.format = \"jsonl\" and \"parquet\" alone",
                         "leave it out");
     return;
   }

@@ -126,7 +126,7 @@ struct DataConfig {
   std::int64_t seq_len = 0;
   std::int64_t encoder_len = 0;          // of the encoder's sequences, for models that have one
   DataTask task = DataTask::text;        // resolved: by the model unless given
-  std::vector<std::string> json_fields;  // of a line; resolved: by the task unless given
+  std::vector<std::string> json_fields;  // or columns; resolved: by the task unless given
   RowKind rows = RowKind::cut;           // resolved: by the task unless given
   LongDocuments longs = LongDocuments::split;  // resolved: by the task unless given
   bool join = false;                           // rows = cut: documents see each other

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/config/text_formats.h"
 #include "engine/data/files.h"
 #include "engine/data/mixture_part.h"
 #include "engine/data/packed_part.h"
@@ -228,7 +229,7 @@ TokenFiles open_files(const DataConfig& config, const FileList& paths,
   } else if (config.format == "tokens") {
     for (const std::string& path : paths) files.push_back(TokenFile::open(path));
   } else {
-    const std::vector<RawChunk> chunks = chunks_of(paths, config.format == "jsonl");
+    const std::vector<RawChunk> chunks = chunks_of(paths, config);
     const std::vector<std::string> made = TokenCache(config, *encoder).fill(chunks, share);
     for (std::size_t i = 0; i < made.size(); ++i)
       files.push_back(TokenFile::open(made[i], chunks[i].name));
@@ -331,9 +332,12 @@ DataSet open_validation(const DataConfig& config, std::uint64_t seed, const Pack
 }
 
 DataFields check_data(const DataConfig& config) {
-  const bool is_made = config.format == "text" || config.format == "jsonl";
-  if (!is_made || is_byte_stream(config)) return open_data(config).fields;
-  find_files(config);
+  if (!has_texts(config) || is_byte_stream(config)) return open_data(config).fields;
+  const DataFiles files = find_files(config);
+  if (config.format == "parquet") {
+    for (const FileList& paths : files.sources) chunks_of(paths, config);
+    chunks_of(files.validation, config);
+  }
   DocumentEncoder{config};
   return config.fields;
 }

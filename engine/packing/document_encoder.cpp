@@ -9,6 +9,7 @@
 #include "engine/base/text_error.h"
 #include "engine/chat/chat_tokens.h"
 #include "engine/chat/recognize.h"
+#include "engine/config/text_formats.h"
 
 namespace ds {
 namespace {
@@ -77,7 +78,7 @@ DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) 
     specials_ = named_tokens(config.tokenizer, *tokenizer_);
     hash = tokenizer_->hash();
   }
-  if (task_ == DataTask::chat && config.format == "jsonl") {
+  if (task_ == DataTask::chat && has_named_texts(config)) {
     chat_ = config.chat_template == "own"
                 ? own_template(config)
                 : chat_template_of(config.chat_template, config.tokenizer);

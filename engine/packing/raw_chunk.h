@@ -1,13 +1,15 @@
-// RawChunk: the stretches of text files that become one token file.
+// RawChunk: the stretches of files of texts that become one token file.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "engine/config/train_config.h"
+
 namespace ds {
 
-/// Bytes [begin, end) of a file; of lines, those that begin there.
+/// Bytes [begin, end) of a file; of lines, those that begin there; of Parquet, row groups.
 struct RawRange {
   std::string path;
   std::int64_t begin = 0, end = 0;
@@ -21,8 +23,12 @@ struct RawChunk {
   std::string identity{};  // of the content: sizes, times of change, and a hash of 64 blocks
 };
 
-/// Cuts files into chunks, in their order; only plain files of lines are cut within. The chunks
-/// depend on the files alone. Errors: Error{config}: a file that cannot be read, or is empty.
-std::vector<RawChunk> chunks_of(const std::vector<std::string>& files, bool has_lines);
+inline constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20U;
+
+/// Cuts files into chunks of about `chunk_bytes`, in their order; only plain files of lines and
+/// files of row groups are cut within. The chunks depend on the files and the columns read alone.
+/// Errors: Error{config}: a file that cannot be read, or is empty; as open_parquet().
+std::vector<RawChunk> chunks_of(const std::vector<std::string>& files, const DataConfig& config,
+                                std::int64_t chunk_bytes = kChunkBytes);
 
 }  // namespace ds

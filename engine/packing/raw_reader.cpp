@@ -1,4 +1,4 @@
-// read_documents(): whole texts, and the fields of lines of JSON.
+// read_documents(): whole texts, the fields of lines of JSON, rows of Parquet.
 #include "engine/packing/raw_reader.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "engine/base/nearest_word.h"
 #include "engine/base/text_error.h"
 #include "engine/packing/line_reader.h"
+#include "engine/packing/parquet_rows.h"
 #include "engine/tokenizer/unicode.h"
 
 namespace ds {
@@ -89,8 +90,7 @@ class LineFields {
       // "from" and "value": ShareGPT's spelling.
       const bool is_other = each.is_object() && each.contains("from");
       std::string role = word(is_other ? "from" : "role");
-      if (role == "human") role = "user";
-      if (role == "gpt") role = "assistant";
+      role = common_role(std::move(role));
       if (role.empty() || !each.contains(is_other ? "value" : "content"))
         refuse(fmt::format("1: message {} of \"{}\" has no role or no content", messages.size() + 1,
                            printable_text(name, 100)),
@@ -159,6 +159,10 @@ void read_documents(const RawChunk& chunk, const DataConfig& config, const TakeD
   for (const RawRange& range : chunk.ranges) {
     if (config.format == "jsonl") {
       read_lines(range, config, take);
+      continue;
+    }
+    if (config.format == "parquet") {
+      read_parquet_rows(range, config, take);
       continue;
     }
     RawDocument document{.texts = {read_all(*open_bytes(range.path))}, .messages = {}};

@@ -7,7 +7,7 @@
 #include "engine/device/cuda/describe.h"
 #include "engine/device/cuda/libraries.h"
 #include "engine/kernels/cuda/cuda_kernels.h"
-#include "engine/plugin/build_tag.h"
+#include "engine/library/build_tag.h"
 #include "engine/plugin/plugin.h"
 
 namespace {

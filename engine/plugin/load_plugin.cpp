@@ -1,14 +1,10 @@
 // Finds and opens the plugin.
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <climits>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
-#include "engine/base/error.h"
-#include "engine/plugin/build_tag.h"
+#include "engine/library/open_library.h"
 #include "engine/plugin/plugin.h"
 
 namespace ds {
@@ -16,14 +12,6 @@ namespace {
 
 constexpr const char *kName = "libdsengine_cuda.so", *kName12 = "libdsengine_cuda12.so";
 constexpr const char* kVariable = "DSLAUNCH_CUDA_PLUGIN";
-
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  if (length <= 0) return ".";
-  const std::string text(path, static_cast<std::size_t>(length));
-  return text.substr(0, text.rfind('/'));
-}
 
 /// Returns the newest CUDA that the driver supports: 12040; 0 without a driver.
 int driver_version() {
@@ -34,22 +22,9 @@ int driver_version() {
   return read != nullptr && read(&version) == 0 ? version : 0;
 }
 
-struct Candidates {
-  std::vector<std::string> paths;
-  std::string reason;
-};
-Candidates candidates() {
-  const char* const given = std::getenv(kVariable);
-  if (given != nullptr && *given != '\0') return {{given}, kVariable};
-  Candidates found{{}, {}};
-  PluginOrder order = plugin_order(driver_version());
-  const std::string folder = own_folder();
-  for (const std::string& name : order.names) {
-    found.paths.push_back(folder + "/" + name);
-    found.paths.push_back(folder + "/../lib/" + name);
-  }
-  found.reason = std::move(order.reason);
-  return found;
+bool is_given() {
+  const char* const path = std::getenv(kVariable);
+  return path != nullptr && *path != '\0';
 }
 
 std::string& opened() {
@@ -57,42 +32,20 @@ std::string& opened() {
   return text;
 }
 
-void* open_first(const std::vector<std::string>& paths, std::string& path) {
-  std::string reasons;
-  for (const std::string& candidate : paths) {
-    // Binds all symbols at once: a missing one must show here, not in the middle of a step.
-    void* const library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) {
-      path = candidate;
-      return library;
-    }
-    const char* const reason = dlerror();
-    reasons += fmt::format("\n  {}", reason != nullptr ? reason : candidate);
-  }
-  throw Error(ErrorKind::config,
-              fmt::format("the CUDA backend ({}) cannot be opened:{}", kName, reasons),
-              fmt::format("build it where nvcc is installed (DS_CUDA=on), set {} to its path, or "
-                          "set device.backend = \"cpu\"",
-                          kVariable));
-}
-
 const Plugin& open_plugin() {
-  std::string path;
-  const Candidates from = candidates();
-  void* const library = open_first(from.paths, path);  // stays open until the process ends
-  using Entry = const Plugin* (*)();
-  const auto entry = reinterpret_cast<Entry>(dlsym(library, "dsengine_plugin"));
-  if (entry == nullptr) {
-    throw Error(ErrorKind::config, fmt::format("{} is not a dslaunch plugin: {}", path, dlerror()));
-  }
-  const Plugin& plugin = *entry();
-  if (std::string_view(plugin.build) != build_tag()) {
-    throw Error(ErrorKind::config,
-                fmt::format("{} and this program were built from different sources ({} and {})",
-                            path, plugin.build, build_tag()),
-                "build and install both together");
-  }
-  opened() = fmt::format("{} ({})", path, from.reason);
+  const PluginOrder order =
+      is_given() ? PluginOrder{{}, kVariable} : plugin_order(driver_version());
+  const OpenedLibrary library = open_library(
+      {.name = fmt::format("the CUDA backend ({})", kName),
+       .files = order.names,
+       .variable = kVariable,
+       .entry = "dsengine_plugin",
+       .hint = fmt::format("build it where nvcc is installed (DS_CUDA=on), set {} to its path, or "
+                           "set device.backend = \"cpu\"",
+                           kVariable)});
+  const Plugin& plugin = *reinterpret_cast<const Plugin* (*)()>(library.entry)();
+  require_same_build(library.path, plugin.build);
+  opened() = fmt::format("{} ({})", library.path, order.reason);
   return plugin;
 }
 

@@ -25,8 +25,10 @@ const std::vector<Direction> kDirections = {
     {"engine/base/", {"engine/base/"}},
     {"engine/chat/", {"engine/chat/", "engine/tokenizer/", "engine/base/"}},
     {"engine/deepspeed/", {"engine/deepspeed/", "engine/base/"}},
+    {"engine/library/", {"engine/library/", "engine/base/"}},
     {"engine/packing/",
-     {"engine/packing/", "engine/chat/", "engine/config/", "engine/tokenizer/", "engine/base/"}},
+     {"engine/packing/", "engine/chat/", "engine/config/", "engine/library/", "engine/tokenizer/",
+      "engine/base/"}},
     {"engine/tokenizer_training/",
      {"engine/tokenizer_training/", "engine/packing/", "engine/tokenizer/", "engine/base/"}},
     {"engine/storage/", {"engine/storage/", "engine/base/"}},
@@ -54,14 +56,15 @@ const std::vector<Library> kLibraries = {
     {"OpenSSL", {"openssl/"}, {"launcher/", "runner/", "engine/comm/"}},
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
     {"xxHash", {"xxhash"}, {"engine/"}},
+    {"Apache Arrow", {"arrow/", "parquet/"}, {"engine/packing/parquet/"}},
     {"zlib", {"zlib"}, {"engine/packing/"}},
     {"zstd", {"zstd"}, {"engine/packing/"}},
     {"io_uring", {"linux/io_uring", "liburing"}, {"engine/storage/"}},
 };
 
-/// An accelerator's folders: in the plugin alone, so nothing else may include them.
-const Prefixes kPluginFolders = {"engine/device/cuda/", "engine/kernels/cuda/",
-                                 "engine/comm/nccl/"};
+/// Folders that are in plugins alone, so nothing else may include them.
+const Prefixes kPluginFolders = {"engine/device/cuda/", "engine/kernels/cuda/", "engine/comm/nccl/",
+                                 "engine/packing/parquet/"};
 constexpr std::string_view kPluginEntry = "engine/plugin/cuda_plugin.cpp";
 
 struct Include {

@@ -32,4 +32,9 @@ if compgen -G "$DS_BIN/libdsengine_cuda*.so" >/dev/null; then
   env -u DSLAUNCH_CUDA_PLUGIN bin/dsrunner --devices >out 2>err || die "dsrunner --devices"
   grep -q '^plugin: .*/lib/libdsengine_cuda' out || die "the CUDA backend is not found: $(cat out err)"
 fi
+if [ -e "$DS_BIN/libdsengine_parquet.so" ]; then
+  env -u DSLAUNCH_PARQUET_PLUGIN bin/dslaunch data pack "$work/tiny.toml" data.format=parquet data.tokenizer=bytes \
+    data.train="$DS_SOURCE/tests/golden/fixtures/parquet/zstd.parquet" data.cache="$work/cache" --out "$work/packed" >out 2>err || die "Parquet: $(cat out err)"
+  readelf -d lib/libdsengine_parquet.so | grep -q 'R.*PATH.*\[$ORIGIN/dslaunch\]' || die "Arrow is not searched beside the reader: $(readelf -d lib/libdsengine_parquet.so)"
+fi
 echo "ok"

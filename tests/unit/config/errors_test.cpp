@@ -70,7 +70,8 @@ TEST_CASE("[data]: tasks belong to models, and keys to tasks") {
   CHECK(has(error_with({"data.tokenizer=none.json"}), "none.json: cannot be read"));
   CHECK(has(error_with({"data.task=masked"}), "arch = \"gpt2\" does not learn this data.task"));
   CHECK(has(error_with({"data.task=response"}), "has one text in a file"));
-  CHECK(has(error_with({"data.fields=[\"a\"]"}), "applies to data.format = \"jsonl\" alone"));
+  CHECK(has(error_with({"data.fields=[\"a\"]"}),
+            "applies to data.format = \"jsonl\" and \"parquet\" alone"));
   CHECK(has(error_with({"data.rows=whole", "data.join=true"}), "data.join does not apply"));
   CHECK(has(error_with({"data.weights=[1, 2]"}), "data.weights has 2 numbers, data.train 1"));
   CHECK(has(error_with({"data.weights=[0]"}), "must be a list of numbers, 1e-06 to"));

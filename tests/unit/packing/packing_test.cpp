@@ -48,7 +48,7 @@ ds::DataConfig config_of(const Folder& folder, ds::DataTask task, Lines fields) 
 /// Returns the texts of all documents, with '|' between fields.
 Lines texts_of(const std::string& path, const ds::DataConfig& config) {
   Lines texts;
-  for (const ds::RawChunk& chunk : ds::chunks_of({path}, true))
+  for (const ds::RawChunk& chunk : ds::chunks_of({path}, config))
     ds::read_documents(chunk, config, [&](const ds::RawDocument& document, const auto&) {
       std::string all;
       for (const std::string& text : document.texts) all += (all.empty() ? "" : "|") + text;
@@ -209,7 +209,7 @@ TEST_CASE("many threads and processes fill one cache, each chunk once, with equa
   ds::DataConfig config = config_of(folder, ds::DataTask::text, {"text"});
   const ds::DocumentEncoder encoder(config);
   std::vector<ds::RawChunk> chunks;
-  for (const std::string& file : files) chunks.push_back(ds::chunks_of({file}, true).front());
+  for (const std::string& file : files) chunks.push_back(ds::chunks_of({file}, config).front());
   const Lines alone = ds::TokenCache(config, encoder).fill(chunks, {});
   std::vector<std::string> bytes;
   for (const std::string& name : alone) bytes.push_back(read_bytes(name));

@@ -1,5 +1,5 @@
 // build_tag(), from a header that the build rewrites when a source of the engine changes.
-#include "engine/plugin/build_tag.h"
+#include "engine/library/build_tag.h"
 
 #include <build_tag_text.h>  // in the build folder
 
