@@ -80,7 +80,8 @@ TokenizerRequest tokenizer_request_of(const ToolWords& read) {
   request.texts.files.assign(files.begin(), files.end());
   request.texts.fields = words_in(read, "--fields");
   const bool has_fields = !request.texts.fields.empty();
-  if (has_fields && std::ranges::none_of(files, has_json_lines))
+  const auto is_text = [](const std::string& file) { return text_format_of(file) == "text"; };
+  if (has_fields && std::ranges::all_of(files, is_text))
     throw Error(ErrorKind::usage, "--fields: no file has lines of JSON",
                 "the names of such files end in .jsonl, .jsonl.gz or .jsonl.zst");
   if (!has_fields) request.texts.fields = {"text"};

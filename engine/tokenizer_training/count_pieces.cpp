@@ -57,14 +57,15 @@ class PieceCounter {
  public:
   PieceCounter(const TextFiles& texts, const std::string& expression, const CountWork& work)
       : pattern_(expression), work_(work) {
-    lines_.format = "jsonl";
-    lines_.task = DataTask::text;
-    lines_.json_fields = texts.fields;
-    for (const std::string& file : texts.files)
-      for (RawChunk& chunk : chunks_of({file}, has_json_lines(file))) {
+    for (const std::string& file : texts.files) {
+      DataConfig config;
+      config.format = text_format_of(file);
+      config.json_fields = texts.fields;
+      for (RawChunk& chunk : chunks_of({file}, config)) {
         all_ += chunk.bytes;
-        chunks_.push_back({std::move(chunk), has_json_lines(file)});
+        chunks_.push_back({std::move(chunk), config});
       }
+    }
   }
 
   std::vector<CountedPiece> run() {
@@ -91,7 +92,7 @@ class PieceCounter {
  private:
   struct Source {
     RawChunk chunk;
-    bool has_lines = false;
+    DataConfig config;
   };
 
   void run_thread(Counts& counts) {
@@ -133,15 +134,13 @@ class PieceCounter {
   }
 
   void read(const Source& source, Counts& counts) {
-    DataConfig config = lines_;
-    if (!source.has_lines) config.format = "text";
     Block block;
     std::size_t size = 0;
     const auto hand_over = [&] {
       if (!block.empty()) give(std::exchange(block, {}), counts);
       size = 0;
     };
-    read_documents(source.chunk, config, [&](const RawDocument& document, const auto&) {
+    read_documents(source.chunk, source.config, [&](const RawDocument& document, const auto&) {
       for (const std::string& text : document.texts)
         for (const std::string_view part : safe_cuts(text, kBlockBytes)) {
           block.emplace_back(part);
@@ -170,7 +169,6 @@ class PieceCounter {
 
   Pattern pattern_;
   const CountWork& work_;
-  DataConfig lines_;
   std::vector<Source> chunks_;
   std::int64_t all_ = 0;
 
@@ -185,11 +183,13 @@ class PieceCounter {
 
 }  // namespace
 
-bool has_json_lines(const std::string& path) {
-  std::string_view name = path;
+std::string_view text_format_of(std::string_view path) {
+  if (path.ends_with(".parquet")) return "parquet";
   for (const std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  return name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".json");
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  for (const std::string_view lines : {".jsonl", ".ndjson", ".json"})
+    if (path.ends_with(lines)) return "jsonl";
+  return "text";
 }
 
 std::vector<CountedPiece> count_pieces(const TextFiles& texts, const std::string& expression,

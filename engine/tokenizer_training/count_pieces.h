@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ds {
@@ -16,7 +17,7 @@ struct CountedPiece {
 
 struct TextFiles {
   std::vector<std::string> files;
-  std::vector<std::string> fields;  // of lines of JSON: each field's text is a document
+  std::vector<std::string> fields;  // of lines or rows: each one's text is a document
 };
 
 struct CountWork {
@@ -25,9 +26,9 @@ struct CountWork {
   std::function<void(std::int64_t done, std::int64_t all)> tell{};
 };
 
-/// Returns whether a file's name says that it has lines of JSON: .jsonl, .ndjson or .json, also
-/// with .gz or .zst behind it. Another file is one document.
-bool has_json_lines(const std::string& path);
+/// Returns the data.format that a file's name says: jsonl for .jsonl, .ndjson and .json, also with
+/// .gz or .zst behind it; parquet; text, one document, for any other name.
+std::string_view text_format_of(std::string_view path);
 
 /// Returns the pieces of all documents in byte order: equal for any number of threads. `expression`
 /// is the pattern of pieces; what stands between its matches is a piece too. Errors: Error{config}:

@@ -102,9 +102,10 @@ TEST_CASE("Pieces come from texts and from fields of lines of JSON") {
   CHECK_THROWS_WITH_AS(counted({lines}, "gpt2", 2, {"txt"}),
                        doctest::Contains("a.jsonl:1:1: there is no field \"txt\""), ds::Error);
   CHECK_THROWS_AS(counted({folder / "none.txt"}), ds::Error);
-  CHECK(ds::has_json_lines("x.jsonl.zst"));
-  CHECK(ds::has_json_lines("x.json.gz"));
-  CHECK_FALSE(ds::has_json_lines("x.txt.gz"));
+  CHECK(ds::text_format_of("x.jsonl.zst") == "jsonl");
+  CHECK(ds::text_format_of("x.json.gz") == "jsonl");
+  CHECK(ds::text_format_of("x.parquet") == "parquet");
+  CHECK(ds::text_format_of("x.txt.gz") == "text");
 }
 
 TEST_CASE("The most frequent pair is merged first; of equal ones that with the lowest numbers") {
