@@ -14,12 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Returns whether a rank ended as one that got TERM from outside. Its node often goes next, as a pod
-/// that is deleted: a restart before that is lost with it.
+/// Returns whether a rank ended as one that got TERM from outside. Its node often goes next, as a
+/// pod that is deleted: a restart before that is lost with it.
 bool was_told_to_end(const Cause& cause) {
-  return cause.kind == Cause::Kind::rank &&
-         (cause.end.status.code() == contract::kExitTerminated ||
-          cause.end.status.signal() == SIGTERM);
+  return cause.kind == Cause::Kind::rank && (cause.end.status.code() == contract::kExitTerminated ||
+                                             cause.end.status.signal() == SIGTERM);
 }
 
 }  // namespace
@@ -36,8 +35,9 @@ void JobState::act_on_failure() {
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (policy_.max_restarts == 0) return "";
   if (!cause.end.cause.empty()) return "it would fail again";
-  const std::optional<int> code =
-      cause.kind == Cause::Kind::rank ? cause.end.status.code() : std::nullopt;
+  std::optional<int> code;
+  if (cause.kind == Cause::Kind::rank) code = cause.end.status.code();
+  if (cause.kind == Cause::Kind::mpi) code = exit_code(cause);
   if (code == contract::kExitDoNotRestart) return "it asks not to be restarted";
   if (policy_.trains && (code == contract::kExitUsage || code == contract::kExitConfig))
     return "its configuration or data must be changed first";
