@@ -52,7 +52,8 @@ class Job {
   void take_signal(const SignalReceived& signal);
   void arm_timer() {
     if (state_.only_writes()) return timer_.cancel();
-    timer_.arm(std::min(state_.wake_at(), mpi_.wake_at()));
+    const bool waits = !state_.fleet().suspended();
+    timer_.arm(waits ? std::min(state_.wake_at(), mpi_.wake_at()) : state_.wake_at());
   }
 
   // job_mpi.cpp: MPI libraries of the ranks.
