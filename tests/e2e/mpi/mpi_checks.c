@@ -2,7 +2,7 @@
  *
  *   mpi_checks all            every check below; rank 0 prints "all checks passed, N ranks"
  *   mpi_checks abort CODE     rank 1 calls MPI_Abort, the others wait in a barrier
- *   mpi_checks spawn          asks for another process, which dslaunch refuses
+ *   mpi_checks spawn          asks for another process, which must fail
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -14,17 +14,17 @@ expect 0 "$case"
 done_are 4
 
 case='the same between agents of their own'
-mpi -H 127.0.0.1:3,127.0.0.2:2,127.0.0.3:1 --transport local -- "$probe" fence 3
+mpi -H n1:3,n2:2,n3:1 --transport local -- "$probe" fence 3
 expect 0 "$case"
 done_are 6
 
 case='ranks that go round the nodes'
-mpi -H 127.0.0.1:2,127.0.0.2:2 --transport local --map-by node -- "$probe" fence
+mpi -H n1:2,n2:2 --transport local --map-by node -- "$probe" fence
 expect 0 "$case"
 done_are 4
 
 case='two hundred thousand pairs'
-mpi -H 127.0.0.1:2,127.0.0.2:2 --transport local -- "$probe" many 200000
+mpi -H n1:2,n2:2 --transport local -- "$probe" many 200000
 expect 0 "$case"
 done_are 4
 
@@ -32,6 +32,12 @@ case='the longest key and value, and longer ones'
 mpi -n 2 -- "$probe" longest
 expect 0 "$case"
 done_are 2
+
+case='a request to spawn is refused by name'
+mpi -n 2 -- "$probe" spawn
+expect 0 "$case"
+done_are 2
+says 'rank 1: MPI_Comm_spawn is not supported by dslaunch'
 
 case='a rank without PMI has no descriptor and no variables'
 run -n 2 -- sh -c 'test -z "$PMI_FD$PMI_RANK$PMI_SIZE" && ! test -e /proc/self/fd/3'
@@ -41,22 +47,22 @@ expect 0 "$case"
 ends_with() {
   case="one rank: $3"
   local begin=$SECONDS
-  mpi -H 127.0.0.1:2,127.0.0.2:2 --transport local -- "$probe" "$3" 1
+  mpi -H n1:2,n2:2 --transport local -- "$probe" "$3" 1
   expect "$1" "$case"
   says "$2"
   [ $((SECONDS - begin)) -le 15 ] || die "$case: took $((SECONDS - begin)) s"
   nothing_left || die "$case: processes are left"
 }
-ends_with 1 "rank 1 on 127.0.0.1 sent an invalid PMI request: 'GET / HTTP/1.1\?' \(first failure\)" garbage
-ends_with 1 'rank 1 on 127.0.0.1 closed its PMI connection inside a request' half
-ends_with 1 "rank 1 on 127.0.0.1 sent a PMI request of more than 8192 bytes: 'cmd=put kvsname=k key=kkk" long
-ends_with 7 'rank 1 on 127.0.0.1 called MPI_Abort\(7\) \(first failure\); 3 ranks ended after it' abort
-ends_with 1 'MPI ranks wait in a fence for \[1\] on 127.0.0.1, which exited without joining it' early
+ends_with 1 "rank 1 on n1 sent an invalid PMI request: 'GET / HTTP/1.1\?' \(first failure\)" garbage
+ends_with 1 'rank 1 on n1 closed its PMI connection inside a request' half
+ends_with 1 "rank 1 on n1 sent a PMI request of more than 8192 bytes: 'cmd=put kvsname=k key=kkk" long
+ends_with 7 'rank 1 on n1 called MPI_Abort\(7\) \(first failure\); 3 ranks ended after it' abort
+ends_with 1 'MPI ranks wait in a fence for \[1\] on n1, which exited without joining it' early
 
 case='a rank that never comes'
-mpi -H 127.0.0.1:2,127.0.0.2:2 --transport local --mpi-timeout 3 -- "$probe" idle 2
+mpi -H n1:2,n2:2 --transport local --mpi-timeout 3 -- "$probe" idle 2
 expect 124 "$case"
-says 'an MPI fence did not complete within 3 s: \[2\] on 127.0.0.2 did not join it; 4 ranks stopped'
+says 'an MPI fence did not complete within 3 s: \[2\] on n2 did not join it; 4 ranks stopped'
 
 case='a rank that sends a million requests and reads no reply'
 mpi -n 2 --mpi-timeout 2 -- "$probe" unread 1
@@ -78,10 +84,10 @@ cat >restart.sh <<'S'
 [ "$DSLAUNCH_EPOCH$RANK" != 01 ] || exit 3
 exec "$1" fence 2
 S
-mpi -H 127.0.0.1:2,127.0.0.2:2 --transport local --max-restarts 1 -- sh restart.sh "$probe"
+mpi -H n1:2,n2:2 --transport local --max-restarts 1 -- sh restart.sh "$probe"
 expect 0 "$case"
 done_are 4
-says 'rank 1 on 127.0.0.1: exited 3; restart 1 of 1'
+says 'rank 1 on n1: exited 3; restart 1 of 1'
 
 case='the result as JSON'
 mpi -n 2 --verdict verdict -- "$probe" abort 1
@@ -89,7 +95,7 @@ expect 7 "$case"
 grep -q '"kind": "mpi"' verdict && grep -q '"exit_code": 7' verdict || die "$case: $(cat verdict)"
 
 case='several launchers'
-run --part 0/2 -n 1 --mpi pmi1 --master-addr 127.0.0.1 -- "$probe" fence
+run --part 0/2 -n 1 --mpi pmi1 --master-addr 127.0.0.1 --master-port 29999 -- "$probe" fence
 expect 65 "$case"
 says 'ranks of an MPI job cannot be started by several launchers'
 

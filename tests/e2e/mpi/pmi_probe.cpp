@@ -3,6 +3,7 @@
 //   pmi_probe fence [ROUNDS]   all ranks put a pair, meet and get all pairs, some rounds
 //   pmi_probe many COUNT       so many pairs in all
 //   pmi_probe longest          the longest key and value; longer ones are refused, and the rank goes on
+//   pmi_probe spawn            asks for another process, is refused, and goes on
 //   pmi_probe DEED RANK        that rank does it, the others wait in a fence:
 //     garbage, half, long (a key of 1 MB), unread (requests, whose replies it does not read),
 //     early (exits with 0), idle (never comes), abort (with code 7)
@@ -125,6 +126,12 @@ void longest(Client& client) {
   client.get(std::string(63, 'k') + "0", std::string(1024, 'v'));
 }
 
+void spawn(Client& client) {
+  client.expect("mcmd=spawn\nnprocs=1\nexecname=./a\ntotspawns=1\nspawnssofar=1\nendcmd",
+                "cmd=spawn_result rc=-1 msg=not_supported_by_dslaunch");
+  client.meet();
+}
+
 void misbehave(Client& client, const std::string& deed) {
   if (deed == "garbage") client.send("GET / HTTP/1.1\r\n\r\n");
   if (deed == "half") {
@@ -153,6 +160,8 @@ int main(int argc, char** argv) {
     many(client, number);
   } else if (deed == "longest") {
     longest(client);
+  } else if (deed == "spawn") {
+    spawn(client);
   } else {
     std::printf("up %d\n", ::getpid());
     if (client.rank == number) misbehave(client, deed);
