@@ -109,8 +109,7 @@ void AgentLoop::perform(const StartRanks& action) {
   const Cookie cookie = own_cookie();
   for (RankSpec& rank : spec.ranks) {
     rank.env.emplace_back(kCookieVariable, cookie.text());
-    if (spec.mpi.wire == MpiWire::pmi1)
-      rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
+    if (spec.mpi.wire == MpiWire::pmi1) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
     if (!folder_.path().empty() && !names_error_file(spec, rank))
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }

@@ -2,7 +2,7 @@
 //
 //   pmi_probe fence [ROUNDS]   all ranks put a pair, meet and get all pairs, some rounds
 //   pmi_probe many COUNT       so many pairs in all
-//   pmi_probe longest          the longest key and value; longer ones are refused, and the rank goes on
+//   pmi_probe longest          the longest key and value; longer ones are refused
 //   pmi_probe spawn            asks for another process, is refused, and goes on
 //   pmi_probe DEED RANK        that rank does it, the others wait in a fence:
 //     garbage, half, long (a key of 1 MB), unread (requests, whose replies it does not read),
