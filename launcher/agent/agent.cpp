@@ -54,6 +54,7 @@ void AgentLoop::turn() {
   read_channel();
   read_reports();
   read_streams();
+  serve_mpi();
   // The test of MASTER_ADDR, between Ready and Go.
   door_.turn(now_);
   if (const auto results = probe_.turn(now_); !results.empty())
@@ -93,12 +94,13 @@ void AgentLoop::wait() {
   polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
   polled_.push_back({door_.fd(), POLLIN, 0});
   polled_.push_back({probe_.fd(), POLLIN, 0});
-  Clock::time_point until = std::min(
-      {state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at(), output_.wake_at()});
+  Clock::time_point until = std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(),
+                                      probe_.wake_at(), output_.wake_at(), pmi_.wake_at()});
   if (looks()) until = std::min(until, next_look_);
   // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   ranks_.add_polls(polled_, output_.may_read(), until);
+  pmi_.add_polls(polled_);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
 }
 
@@ -154,6 +156,8 @@ void AgentLoop::take_frame(const Frame& frame) {
     heard_beat_at_ = Clock::now();
     if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
   }
+  if (const auto* fence = std::get_if<FenceOut>(&message); fence != nullptr && ours)
+    pmi_.take(FenceOut(*fence));
   // Frames of another epoch or agent are late: they are dropped.
   if (ours || !state_.spec()) tell(FrameCame{message, late});
 }
@@ -168,6 +172,7 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       rank.pid = namespace_.entered() ? pid_of_rank(rank.shim, report.value) : report.value;
       return channel_.send_control(envelope_, Started{rank.rank, rank.pid});
     case ShimReport::Kind::exited:
+      pmi_.ended(rank.rank);
       pass_error_file(rank.rank);
       how.wait_status = report.value;
       if (!sent_kill_) how.detail = autopsy_.explain(how.wait_status, rank.pid, rank.program.cwd);
@@ -195,6 +200,12 @@ void AgentLoop::read_streams() {
   output_.move(now_);
   if (const std::uint64_t taken = ranks_.feed_inputs(); taken > 0)
     channel_.send_control(envelope_, Credit{taken});
+}
+
+void AgentLoop::serve_mpi() {
+  pmi_.turn(polled_, now_);
+  for (const Message& message : pmi_.take_messages()) channel_.send_control(envelope_, message);
+  for (const std::string& line : pmi_.take_lines()) output_.say(line);
 }
 
 }  // namespace ds::launcher

@@ -14,6 +14,7 @@
 #include "launcher/agent/master_addr.h"
 #include "launcher/agent/output_path.h"
 #include "launcher/agent/pid_namespace.h"
+#include "launcher/agent/pmi_server.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
@@ -53,6 +54,7 @@ class AgentLoop {
   void on_report(RankProcess& rank, const ShimReport& report);
   void pass_error_file(std::int32_t rank);
   void read_streams();
+  void serve_mpi();
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: the actions of AgentState.
@@ -93,6 +95,7 @@ class AgentLoop {
   AgentFolder folder_;
   Autopsy autopsy_;
   RankSet ranks_;
+  PmiServer pmi_;
   bool started_ = false;
   std::vector<pollfd> polled_;
   OutputPath output_;

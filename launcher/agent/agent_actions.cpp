@@ -109,6 +109,7 @@ void AgentLoop::perform(const StartRanks& action) {
   const Cookie cookie = own_cookie();
   for (RankSpec& rank : spec.ranks) {
     rank.env.emplace_back(kCookieVariable, cookie.text());
+    if (spec.mpi.wire == MpiWire::pmi1) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
     if (!folder_.path().empty() && !names_error_file(spec, rank))
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }
@@ -122,6 +123,9 @@ void AgentLoop::perform(const StartRanks& action) {
     if (!spec.leave) setting.cgroups = CgroupPlace::find();
   }
   ranks_.start(spec, action.env, setting, bindings_of(spec));
+  if (spec.mpi.wire == MpiWire::pmi1)
+    pmi_ = PmiServer(spec, fmt::format("kvs_{}_{}", spec.job_cookie, envelope_.epoch),
+                     ranks_.take_pmi_ends());
 }
 
 std::vector<RankBinding> AgentLoop::bindings_of(const Spec& spec) {
@@ -157,6 +161,7 @@ void AgentLoop::perform(Act action) {
       return;
     case Act::forget_ranks:
       ranks_ = RankSet{};
+      pmi_ = PmiServer{};
       started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
       return;
     case Act::kill_everything:

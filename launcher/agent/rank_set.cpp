@@ -15,6 +15,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/link.h"
+#include "launcher/agent/pmi_server.h"
 
 namespace ds::launcher {
 namespace {
@@ -111,6 +112,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   RankPipe err = make_output_pipe();
   RankPipe in = of.has_stdin ? make_input_pipe() : RankPipe{};
   RankPipe ends = make_control();
+  PmiPair pmi_pair = spec.mpi.wire == MpiWire::pmi1 ? make_pmi_pair() : PmiPair{};
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program.env, &node_env, &of.env});
   const bool as_sshd = program.login_shell && program.at_home && program.cwd.empty();
@@ -125,6 +127,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
                             .stdin_fd = in.theirs.get(),
                             .stdout_fd = out.theirs.get(),
                             .stderr_fd = err.theirs.get(),
+                            .pmi_fd = pmi_pair.theirs.get(),
                             .cgroup_fd = cgroup.folder(),
                             .on_terminal = spec.output.pty,
                             .processors = affinity_mask(binding.processors)},
@@ -141,6 +144,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   streams[1].fd = std::move(err.ours);
   if (of.has_stdin) input = RankInput(std::move(in.ours));
   if (spec.output.pty) terminal = std::move(out.theirs);
+  pmi = std::move(pmi_pair.ours);
 }
 
 std::optional<ShimReport> RankProcess::next_report() {
@@ -195,6 +199,12 @@ void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting
   for (std::size_t i = 0; i < spec.ranks.size(); ++i)
     ranks_.push_back(
         std::make_unique<RankProcess>(spec, spec.ranks[i], node_env, setting, bindings.at(i)));
+}
+
+std::vector<UniqueFd> RankSet::take_pmi_ends() {
+  std::vector<UniqueFd> ends;
+  for (const auto& rank : ranks_) ends.push_back(std::move(rank->pmi));
+  return ends;
 }
 
 void RankSet::order(const ShimOrder& order, int only) {

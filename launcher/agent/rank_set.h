@@ -98,6 +98,7 @@ struct RankProcess {
   /// The rank's end of the terminal, kept open: a rank that closes its standard output must not get
   /// a hang-up.
   UniqueFd terminal;
+  UniqueFd pmi;  // the connection to its MPI library, until PmiServer takes it
 };
 
 /// Polling, reading and orders for all ranks. Threads: one.
@@ -109,6 +110,9 @@ class RankSet {
              const std::vector<RankBinding>& bindings);
   /// Sends an order to all shims, or to the shim of rank `only`.
   void order(const ShimOrder& order, int only = -1);
+
+  /// Returns the ends of the PMI connections, once, in the order of Spec::ranks.
+  std::vector<UniqueFd> take_pmi_ends();
 
   [[nodiscard]] auto begin() const { return ranks_.begin(); }
   [[nodiscard]] auto end() const { return ranks_.end(); }

@@ -48,7 +48,8 @@ class Shim {
  private:
   void start() {
     const SpawnResult result = spawn_rank(setup_.spawn);
-    for (const int fd : {setup_.spawn.stdin_fd, setup_.spawn.stdout_fd, setup_.spawn.stderr_fd})
+    for (const int fd : {setup_.spawn.stdin_fd, setup_.spawn.stdout_fd, setup_.spawn.stderr_fd,
+                         setup_.spawn.pmi_fd})
       if (fd >= 0) ::close(fd);
     main_ = result.pid;
     if (result.stage == Exited::Stage::none)
@@ -172,8 +173,10 @@ class Shim {
 int run_shim(ShimSetup setup) {
   forget_proc();
   forget_handlers();
-  int* const descriptors[] = {&setup.control_fd, &setup.spawn.stdout_fd, &setup.spawn.stderr_fd,
-                              &setup.spawn.stdin_fd, &setup.spawn.cgroup_fd};
+  // The first one becomes kPmiFd.
+  int* const descriptors[] = {&setup.spawn.pmi_fd,    &setup.control_fd,
+                              &setup.spawn.stdout_fd, &setup.spawn.stderr_fd,
+                              &setup.spawn.stdin_fd,  &setup.spawn.cgroup_fd};
   std::vector<int> kept;
   for (const int* fd : descriptors)
     if (*fd >= 0) kept.push_back(*fd);

@@ -23,6 +23,7 @@ struct SpawnSetup {
   int stdin_fd = -1;  // -1: /dev/null
   int stdout_fd = -1;
   int stderr_fd = -1;
+  int pmi_fd = -1;                          // the rank gets it by this number; -1: none
   int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
   bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
   std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
@@ -37,7 +38,7 @@ struct SpawnResult {
 };
 
 /// Forks, executes, and waits until exec has worked or failed. The rank gets its own session,
-/// default signals, no other descriptors, and SIGKILL when this process dies. Only
+/// default signals, no other descriptors than pmi_fd, and SIGKILL when this process dies. Only
 /// async-signal-safe calls run between fork and exec.
 SpawnResult spawn_rank(const SpawnSetup& setup);
 

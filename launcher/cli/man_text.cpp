@@ -48,6 +48,9 @@ constexpr OptionNote kNotes[] = {
      "sets."},
     {"--mpi-env",
      "Programs that find such variables assume that the launcher of that name started them."},
+    {"--mpi",
+     "dslaunch reads the program's ELF file on this machine. Scripts and interpreters need pmi1. "
+     "See `mpi.md`."},
     {"--redact",
      "`--dry-run=env` always hides names that contain TOKEN, SECRET, PASSWORD, CREDENTIAL, "
      "API_KEY or ACCESS_KEY. The ranks' output is searched only if this option is given; see "
@@ -61,6 +64,7 @@ constexpr OptionNote kNotes[] = {
      "The signals go to the main process of every rank. With HUP in the list, a hangup no longer "
      "ends the job. INT, TERM and TSTP cannot be listed: they stop or suspend the ranks."},
     {"--exit-skew", "The ranks that are still running are named once."},
+    {"--mpi-timeout", "The ranks that others wait for are named."},
     {"--max-restarts",
      "Ranks keep their numbers and their hosts, and the agents stay. An exit code of 93 prevents "
      "a restart. See `failure.md`."},

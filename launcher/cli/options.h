@@ -108,6 +108,14 @@ enum class EnvPolicy {
   none    // nothing; local ranks then get only what a login would set
 };
 
+/// Value of --mpi: what the MPI libraries of the ranks are offered. The enumerators have the order
+/// of the option's words.
+enum class MpiChoice {
+  automatic,  // PMI-1, if the program is linked with a library that speaks it
+  pmi1,
+  none
+};
+
 /// Environment and working directory of the ranks.
 struct EnvOptions {
   std::optional<std::string> wdir;
@@ -115,6 +123,7 @@ struct EnvOptions {
   std::vector<std::string> files;   // --env-file
   EnvPolicy policy = EnvPolicy::allow;
   RankFamilies families;
+  MpiChoice mpi = MpiChoice::automatic;
   std::vector<std::string> redact;  // shell patterns of names
 };
 

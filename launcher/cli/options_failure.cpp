@@ -92,6 +92,10 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--node-timeout", "SECONDS",
       "Time without a heartbeat after which a node is lost, at least 100ms\n(default: 8s)"},
      set_node_timeout<&FailureOptions::node_timeout>},
+    {{"--mpi-timeout", "SECONDS",
+      "Stop the job with exit code 124 if ranks of an MPI program wait so long\n"
+      "for others in MPI_Init (default: 10m; 0: never)"},
+     set_duration<&FailureOptions::mpi_timeout>},
     {{"--max-restarts", "N", "Restart all ranks after a failure, at most N times (default: 0)"},
      set_number<0, kMaxRestarts, &FailureOptions::max_restarts>},
     {{"--spares", "K",

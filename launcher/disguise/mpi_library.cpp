@@ -36,7 +36,7 @@ class ElfFile {
       if (part.p_type == PT_DYNAMIC) read_dynamic(part.p_offset, part.p_filesz);
     for (const std::uint64_t name : needed_) {
       const std::string_view library = text(names_ + name);
-      constexpr std::array<std::string_view, 5> kOfMpi = {"libmpi.so", "libmpich.so", "libmpi_",
+      constexpr std::array<std::string_view, 5> kOfMpi = {"libmpi.so", "libmpich", "libmpi_",
                                                           "libmpicxx.so", "libmpifort.so"};
       if (std::any_of(kOfMpi.begin(), kOfMpi.end(),
                       [&](std::string_view start) { return library.starts_with(start); }))
@@ -101,6 +101,13 @@ std::optional<std::string> library_of_file(const std::string& path) {
 
 std::optional<std::string> mpi_library(std::span<const std::byte> file) {
   return ElfFile(file).mpi_library();
+}
+
+bool speaks_pmi1(std::string_view library) {
+  constexpr std::array<std::string_view, 5> kOfMpich = {
+      "libmpich", "libmpi.so.12", "libmpicxx.so.12", "libmpifort.so.12", "libmpi_mt.so.12"};
+  return std::ranges::any_of(kOfMpich,
+                             [&](std::string_view start) { return library.starts_with(start); });
 }
 
 std::optional<std::string> mpi_library_of_program(const std::string& program,

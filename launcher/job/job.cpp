@@ -44,11 +44,16 @@ Job::Job(asio::io_context& io, JobRequest request)
       links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
                   .on_message = [this](int agent, Message& message) { on_message(agent, message); },
                   .on_lost = [this](const AgentLost& lost) { feed(lost); },
-                  .on_continued = [this] { feed(Continued{}); }}),
+                  .on_continued =
+                      [this] {
+                        mpi_.resume(Clock::now());
+                        feed(Continued{});
+                      }}),
       timer_(io,
              [this] {
                if (output_.still_busy()) feed(OutputHeld{});
                feed(Tick{});
+               look_at_fences();
              }),
       signals_(io),
       redactor_(request_.secrets),
@@ -70,6 +75,7 @@ Job::Job(asio::io_context& io, JobRequest request)
               {.send = [this](int agent, const Probe& probe) { links_.send(agent, probe); },
                .on_found = [this] { feed(MasterFound{}); },
                .on_missing = [this](std::string text) { feed(MasterMissing{std::move(text)}); }}),
+      mpi_(request_.policy.mpi_timeout),
       control_(io, describe_job(request_, identity_), request_.control_folders,
                {.phase = [this] { return state_.phase_name(); },
                 .ranks_left = [this] { return state_.ranks_left(); },
@@ -148,6 +154,7 @@ void Job::take_signal(const SignalReceived& signal) {
 
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) return on_output(agent, *output);
+  if (take_mpi(agent, message)) return;
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
   if (const auto* beat = std::get_if<Heartbeat>(&message))
     return output_.clock(agent).heard(*beat, Clock::now());
@@ -221,14 +228,21 @@ void Job::on_rank_started(const Started& started) {
   if (const auto on_running = std::exchange(request_.on_running, {})) on_running();
 }
 
-void Job::on_rank_exited(int agent, const Exited& exited) {
-  if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), exited.rank)) return;
-  ExitTime time{.there = exited.time};
-  if (const auto reading = output_.clock(agent).reading(exited.time); reading && exited.time != 0) {
+ExitTime Job::exit_time(int agent, std::uint64_t there) {
+  ExitTime time{.there = there};
+  if (const auto reading = output_.clock(agent).reading(there); reading && there != 0) {
     time.here = reading->at;
     time.error = reading->error;
   }
-  feed(RankExited{exited.rank, rank_end(exited), time});
+  return time;
+}
+
+void Job::on_rank_exited(int agent, const Exited& exited) {
+  if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), exited.rank)) return;
+  const RankEnd end = rank_end(exited);
+  feed(RankExited{exited.rank, end, exit_time(agent, exited.time)});
+  if (end.status.success()) mpi_.ended(exited.rank);
+  pass_fences();
 }
 
 int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move(request)).run(); }

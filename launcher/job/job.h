@@ -34,6 +34,7 @@ struct JobRequest {
   JobEnvironment environment;
   bool trains = false;       // the program is dsrunner, with a train.toml
   bool own_devices = false;  // each rank sees the device of its slot alone
+  MpiWire mpi = MpiWire::none;
   Bind bind = Bind::none;
   bool tell_binding = false;  // prints where each rank runs
   JobPolicy policy;

@@ -47,6 +47,7 @@ void Job::perform(const SendGo& action) {
   error_files_.clear();  // of an earlier epoch
   output_.start(state_.placement(), hosts);
   if (training_) training_->begin();
+  if (request_.mpi != MpiWire::none) begin_fences();
   const std::uint16_t port = request_.master.port != 0 ? request_.master.port : action.master_port;
   send_to_busy(Go{
       {{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}}});
@@ -74,7 +75,7 @@ void Job::perform(const Say& action) {
 void Job::perform(const Conclude& action) {
   const JobVerdict& verdict = action.verdict;
   RankWords words;
-  if (verdict.cause.kind == Cause::Kind::rank) {
+  if (is_of_rank(verdict.cause)) {
     const int rank = verdict.cause.rank;
     const int node = state_.placement().ranks[static_cast<std::size_t>(rank)].node_rank;
     if (const auto agent = last_agents_.find(node); agent != last_agents_.end())

@@ -2,6 +2,7 @@
 // folder.
 #pragma once
 
+#include <algorithm>
 #include <asio/signal_set.hpp>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
 #include "launcher/logs/redactor.h"
+#include "launcher/mpi/fence_gather.h"
 
 namespace ds::launcher {
 
@@ -45,12 +47,20 @@ class Job {
   }
   void on_rank_started(const Started& started);
   void on_rank_exited(int agent, const Exited& exited);
+  [[nodiscard]] ExitTime exit_time(int agent, std::uint64_t there);
   void wait_for_signal();
   void take_signal(const SignalReceived& signal);
   void arm_timer() {
     if (state_.only_writes()) return timer_.cancel();
-    timer_.arm(state_.wake_at());
+    const bool waits = !state_.fleet().suspended();
+    timer_.arm(waits ? std::min(state_.wake_at(), mpi_.wake_at()) : state_.wake_at());
   }
+
+  // job_mpi.cpp: MPI libraries of the ranks.
+  bool take_mpi(int agent, Message& message);
+  void pass_fences();
+  void begin_fences();
+  void look_at_fences();
 
   // job_actions.cpp; links_ performs actions on one agent.
   template <class T>
@@ -112,6 +122,7 @@ class Job {
   JobInput input_;
   std::optional<Training> training_;  // of a train.toml whose rank 0 runs here
   MasterFinder master_;
+  FenceGather mpi_;
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, and clients of the private socket are notified.

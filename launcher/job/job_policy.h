@@ -29,6 +29,7 @@ struct JobPolicy {
   std::optional<std::chrono::milliseconds> timeout{};  // of the whole job, from its start
   std::optional<PreSignal> pre_signal{};               // needs a timeout
   ExitSkew exit_skew{};
+  std::chrono::milliseconds mpi_timeout{600'000};  // of an MPI fence; 0: never
   int max_restarts = 0;
   bool trains = false;                   // ranks are dsrunner: its exit codes are known
   bool find_master = false;              // MASTER_ADDR is to be found before ranks start

@@ -36,14 +36,24 @@ struct RankExited {
   RankEnd end{};
   ExitTime time{};
 };
+struct MpiRankFailed {  // the MPI library of a rank ends the job
+  int rank = 0;
+  int code = 1;        // for the exit code
+  std::string text{};  // follows the name of the rank
+  ExitTime time{};
+};
+struct FenceFailed {  // ranks wait for others that do not join them
+  std::vector<int> ranks{};
+  std::chrono::milliseconds waited{};  // 0: those ranks have ended
+};
 struct InputFailed {  // standard input cannot be read
   std::string reason{};
 };
 struct OutputWritten {};  // after FlushOutput: all is written or abandoned
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
-                           SignalReceived, Continued, OutputHeld, OutputClosed, InputFailed,
-                           OutputWritten, Tick>;
+                           MpiRankFailed, FenceFailed, SignalReceived, Continued, OutputHeld,
+                           OutputClosed, InputFailed, OutputWritten, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -161,8 +171,11 @@ class JobState {
 
   // job_state_news.cpp: ends of ranks, and the choice of the first failure.
   void handle(const RankExited& event);
+  void handle(const MpiRankFailed& event);
+  void handle(const FenceFailed& event);
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
-  [[nodiscard]] bool came_first(const RankExited& event) const;
+  [[nodiscard]] Cause cause_of(const MpiRankFailed& event) const;
+  [[nodiscard]] bool came_first(const Cause& event) const;
   void take_earlier(Cause cause);
   void rank_ended(int rank, const RankEnd& end);
 

@@ -193,11 +193,33 @@ void JobState::handle(const RankExited& event) {
   const bool failed = !event.end.status.success();
   if (phase_ == Phase::running && failed) {
     mark_failure(cause_of(event));
-  } else if (failed && came_first(event)) {
+  } else if (failed && came_first(cause_of(event))) {
     earlier_ = cause_of(event);
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
     skew_at_ = now_ + policy_.exit_skew.after;
   }
+}
+
+void JobState::handle(const MpiRankFailed& event) {
+  if (!begun_) return;
+  if (phase_ == Phase::running)
+    mark_failure(cause_of(event));
+  else if (came_first(cause_of(event)))
+    earlier_ = cause_of(event);
+}
+
+void JobState::handle(const FenceFailed& event) {
+  if (begun_ && phase_ == Phase::running)
+    mark_failure({.kind = Cause::Kind::fence, .running = event.ranks, .span = event.waited});
+}
+
+Cause JobState::cause_of(const MpiRankFailed& event) const {
+  return {.kind = Cause::Kind::mpi,
+          .rank = event.rank,
+          .node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank,
+          .time = event.time,
+          .reason = event.text,
+          .code = event.code};
 }
 
 Cause JobState::cause_of(const RankExited& event) const {
@@ -208,32 +230,31 @@ Cause JobState::cause_of(const RankExited& event) const {
           .time = event.time};
 }
 
-/// Returns whether this exit, reported later, certainly preceded the known failure, which may be
-/// its consequence. Exits by our own TERM are always later. A rank of a training that lost another
-/// rank may end before the other one does, which still reports its error.
-bool JobState::came_first(const RankExited& event) const {
+/// Returns whether this failure of a rank, reported later, certainly preceded the known failure,
+/// which may be its consequence. Exits by our own TERM are always later. A rank of a training that
+/// lost another rank may end before the other one does, which still reports its error.
+bool JobState::came_first(const Cause& late) const {
   const bool acting = phase_ == Phase::clearing || phase_ == Phase::stopping;
   const bool node_lost = cause_.kind == Cause::Kind::node;
-  if (!acting || (cause_.kind != Cause::Kind::rank && !node_lost)) return false;
+  if (!acting || (!is_of_rank(cause_) && !node_lost)) return false;
   if (policy_.trains && !node_lost) {
-    if (lost_another(cause_.end) && failed_itself(event.end)) return true;
-    if (failed_itself(cause_.end) && !failed_itself(event.end)) return false;
+    if (lost_another(cause_.end) && failed_itself(late.end)) return true;
+    if (failed_itself(cause_.end) && !failed_itself(late.end)) return false;
   }
   // The node lived when it sent its last message, at most kUnderWay before that arrived.
   if (node_lost)
-    return event.time.here && cause_.time.here &&
-           *event.time.here + event.time.error < *cause_.time.here - kUnderWay;
+    return late.time.here && cause_.time.here &&
+           *late.time.here + late.time.error < *cause_.time.here - kUnderWay;
   const ExitTime& known = cause_.time;
-  const int node = placement_.ranks[static_cast<std::size_t>(event.rank)].node_rank;
-  if (node == cause_.node) return event.time.there != 0 && event.time.there < known.there;
-  return event.time.here && known.here &&
-         *event.time.here + event.time.error < *known.here - known.error;
+  if (late.node == cause_.node) return late.time.there != 0 && late.time.there < known.there;
+  return late.time.here && known.here &&
+         *late.time.here + late.time.error < *known.here - known.error;
 }
 
 /// An earlier failure was reported late. It becomes the cause; the stop goes on, unless the new
 /// cause forbids a restart.
 void JobState::take_earlier(Cause cause) {
-  if (cause_.kind == Cause::Kind::rank) {
+  if (is_of_rank(cause_)) {
     ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
   } else {
     for (const int rank : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
@@ -263,7 +284,8 @@ void JobState::rank_ended(int rank, const RankEnd& end) {
   record.ended = true;
   record.end = end;
   const bool stopping = phase_ == Phase::stopping || phase_ == Phase::clearing;
-  record.after_cause = begun_ && (stopping || cause_.kind != Cause::Kind::none);
+  const bool is_cause = is_of_rank(cause_) && cause_.rank == rank;
+  record.after_cause = begun_ && !is_cause && (stopping || cause_.kind != Cause::Kind::none);
   --ranks_left_;
   --node(placement_.ranks[static_cast<std::size_t>(rank)].node_rank).ranks_left;
   if (ranks_left_ == 0) skew_at_.reset();

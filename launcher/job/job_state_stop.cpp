@@ -36,8 +36,9 @@ void JobState::act_on_failure() {
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (policy_.max_restarts == 0) return "";
   if (!cause.end.cause.empty()) return "it would fail again";
-  const std::optional<int> code =
-      cause.kind == Cause::Kind::rank ? cause.end.status.code() : std::nullopt;
+  std::optional<int> code;
+  if (cause.kind == Cause::Kind::rank) code = cause.end.status.code();
+  if (cause.kind == Cause::Kind::mpi) code = exit_code(cause);
   if (code == contract::kExitDoNotRestart) return "it asks not to be restarted";
   if (policy_.trains && (code == contract::kExitUsage || code == contract::kExitConfig))
     return "its configuration or data must be changed first";

@@ -104,6 +104,15 @@ std::string master_address(const Placement& placement, const std::vector<bool>& 
 
 std::string job_id_text(std::uint64_t id) { return fmt::format("{:016x}", id); }
 
+EnvList pmi_env(const Placement& placement, int rank) {
+  const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
+  const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];
+  return {{"PMI_RANK", std::to_string(rank)},
+          {"PMI_SIZE", std::to_string(placement.world_size())},
+          {"MPI_LOCALRANKID", std::to_string(place.local_rank)},
+          {"MPI_LOCALNRANKS", std::to_string(node.ranks.size())}};
+}
+
 EnvList family_env(const Placement& placement, int rank, const RankFamilies& families) {
   const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
   const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];

@@ -23,6 +23,9 @@ struct RankFamilies {
 /// Returns one rank's place by these names. Pure.
 EnvList family_env(const Placement& placement, int rank, const RankFamilies& families);
 
+/// Returns one rank's place for its MPI library. The agent adds PMI_FD. Pure.
+EnvList pmi_env(const Placement& placement, int rank);
+
 /// What the whole job has in common.
 struct JobIdentity {
   std::uint64_t id = 0;

@@ -8,6 +8,8 @@
 #include "engine/base/contract.h"
 #include "engine/base/split.h"
 #include "launcher/job/master_search.h"
+#include "launcher/mpi/pmi_rank.h"
+#include "launcher/mpi/process_mapping.h"
 
 namespace ds::launcher {
 namespace {
@@ -16,6 +18,14 @@ std::string device_name(const Hello& hello, int slot) {
   const auto index = static_cast<std::size_t>(slot);
   return hello.devices_limited && index < hello.devices.size() ? hello.devices[index]
                                                                : std::to_string(slot);
+}
+
+MpiSpec mpi_spec(MpiWire wire, const Placement& placement) {
+  std::vector<int> node_of_rank;
+  for (const RankPlace& rank : placement.ranks) node_of_rank.push_back(rank.node_rank);
+  return {.wire = wire,
+          .size = placement.world_size(),
+          .process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1)};
 }
 
 /// Returns whether the node hides all devices; they stay hidden.
@@ -110,6 +120,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.port = request.master.port;
   spec.job_cookie = job_id_text(identity.id);
   spec.keep_agent = request.policy.max_restarts > 0;
+  if (request.mpi != MpiWire::none) spec.mpi = mpi_spec(request.mpi, placement);
   for (const int number : place.ranks) {
     const RankPlace& rank = placement.ranks[static_cast<std::size_t>(number)];
     RankSpec& rank_spec = spec.ranks.emplace_back();
@@ -119,6 +130,10 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     rank_spec.env = rank_place_env(placement, number);
     const EnvList families = family_env(placement, number, request.environment.families);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
+    if (request.mpi != MpiWire::none) {
+      const EnvList pmi = pmi_env(placement, number);
+      rank_spec.env.insert(rank_spec.env.end(), pmi.begin(), pmi.end());
+    }
     if (request.bind != Bind::none)
       rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;

@@ -41,6 +41,20 @@ std::string deadline_text(const Placement& placement, const Cause& cause) {
       ranks_by_node(placement, cause.running));
 }
 
+std::string fence_text(const Placement& placement, const Cause& cause) {
+  const std::string ranks = ranks_by_node(placement, cause.running);
+  if (cause.span.count() == 0)
+    return fmt::format("MPI ranks wait in a fence for {}, which exited without joining it", ranks);
+  return fmt::format("an MPI fence did not complete within {}: {} did not join it",
+                     span_text(cause.span), ranks);
+}
+
+/// Returns an exit code for what a rank gave to MPI_Abort; never that of success.
+int mpi_exit_code(int code) {
+  const int low = code & 0xFF;  // as exit(3)
+  return low == 0 ? 1 : low;
+}
+
 std::string signal_text(const Cause& cause) {
   const std::string text =
       cause.signo == SIGINT ? "interrupted" : fmt::format("got {}", signal_name(cause.signo));
@@ -103,6 +117,10 @@ int exit_code(const Cause& cause) {
       return contract::kExitDeadline;
     case Cause::Kind::input:
       return 1;
+    case Cause::Kind::mpi:
+      return mpi_exit_code(cause.code);
+    case Cause::Kind::fence:
+      return cause.span.count() == 0 ? 1 : contract::kExitDeadline;
   }
   return contract::kExitBug;
 }
@@ -131,6 +149,10 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
                          ranks_by_node(placement, cause.running));
     case Cause::Kind::input:
       return "cannot read standard input: " + cause.reason;
+    case Cause::Kind::mpi:
+      return fmt::format("{} {}", rank_name(placement, cause.rank), cause.reason);
+    case Cause::Kind::fence:
+      return fence_text(placement, cause);
   }
   return {};
 }
@@ -139,14 +161,13 @@ std::string headline(const JobVerdict& verdict) {
   const Cause& cause = verdict.cause;
   std::string text = cause_text(verdict.placement, cause);
   if (text.empty()) return text;
-  if (cause.kind == Cause::Kind::rank && verdict.placement.world_size() > 1)
-    text += " (first failure)";
+  if (is_of_rank(cause) && verdict.placement.world_size() > 1) text += " (first failure)";
   const auto ended = std::ranges::count(verdict.ranks, true, &RankRecord::after_cause);
   const auto killed = std::ranges::count_if(verdict.ranks, [](const RankRecord& rank) {
     return rank.after_cause && rank.end.status.signal() == SIGKILL;
   });
   if (ended > 0) {
-    const bool after = cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::node;
+    const bool after = is_of_rank(cause) || cause.kind == Cause::Kind::node;
     text += fmt::format("; {} {}", count_of(static_cast<int>(ended), "rank"),
                         after ? "ended after it" : "stopped");
     if (killed > 0) text += killed == ended ? ", by KILL" : fmt::format(", {} by KILL", killed);

@@ -47,21 +47,41 @@ struct BadNode {
 
 /// Why a job was stopped before all its ranks had exited with 0.
 struct Cause {
-  enum class Kind { none, rank, node, unreachable, signal, output, deadline, skew, input };
+  enum class Kind {
+    none,
+    rank,
+    node,
+    unreachable,
+    signal,
+    output,
+    deadline,
+    skew,
+    input,
+    mpi,   // the MPI library of a rank
+    fence  // ranks that others wait for
+  };
   Kind kind = Kind::none;
-  int rank = 0;                      // of Kind::rank
-  int node = 0;                      // of Kind::rank and Kind::node
+  int rank = 0;                      // of Kind::rank and Kind::mpi
+  int node = 0;                      // of these and of Kind::node
   RankEnd end{};                     // of Kind::rank
-  ExitTime time{};                   // of Kind::rank; of Kind::node: when it was last heard
+  ExitTime time{};                   // of a rank; of Kind::node: when it was last heard
   int signo = 0;                     // of Kind::signal
   std::string reason{};              // of Kind::node and Kind::unreachable; of Kind::deadline and
                                      // Kind::signal, if no rank began or output is dropped; of
                                      // Kind::output, if it is not merely closed; of Kind::input
-  std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks still running
-  std::chrono::milliseconds span{};  // of Kind::deadline and Kind::skew
+                                     // and Kind::mpi
+  std::vector<int> running{};        // of Kind::deadline and Kind::skew: ranks still running; of
+                                     // Kind::fence: ranks that are missing
+  std::chrono::milliseconds span{};  // of Kind::deadline, Kind::skew and Kind::fence
   std::string note{};                // why no restart followed
   std::vector<BadNode> bad{};        // of Kind::unreachable
+  int code = 1;                      // of Kind::mpi, as the rank gave it
 };
+
+/// Returns whether one rank is the cause.
+inline bool is_of_rank(const Cause& cause) {
+  return cause.kind == Cause::Kind::rank || cause.kind == Cause::Kind::mpi;
+}
 
 /// The end of one rank in the last epoch.
 struct RankRecord {

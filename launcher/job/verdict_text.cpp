@@ -61,7 +61,7 @@ std::string loss_text(const NodeLoss& loss) {
 }
 
 bool is_cause(const JobVerdict& verdict, int rank) {
-  if (verdict.cause.kind == Cause::Kind::rank) return verdict.cause.rank == rank;
+  if (is_of_rank(verdict.cause)) return verdict.cause.rank == rank;
   const auto index = static_cast<std::size_t>(rank);
   return verdict.cause.kind == Cause::Kind::node &&
          verdict.placement.ranks[index].node_rank == verdict.cause.node &&
@@ -76,8 +76,9 @@ bool is_ordinary_stop(const RankEnd& end) {
 using Json = nlohmann::ordered_json;
 
 // By Cause::Kind.
-constexpr const char* kKindNames[] = {"none",   "rank",     "node",      "unreachable", "signal",
-                                      "output", "deadline", "exit_skew", "input"};
+constexpr const char* kKindNames[] = {"none",   "rank",   "node",     "unreachable",
+                                      "signal", "output", "deadline", "exit_skew",
+                                      "input",  "mpi",    "fence"};
 
 double seconds(std::chrono::microseconds span) { return static_cast<double>(span.count()) / 1e6; }
 
@@ -95,6 +96,7 @@ Json rank_cause(const JobVerdict& verdict, const std::string& device) {
   json["device"] = device.empty() ? Json() : Json(printable(device));
   json["pid"] = verdict.ranks[static_cast<std::size_t>(cause.rank)].pid;
   json["exit_code"] = status.code() ? Json(*status.code()) : Json();
+  if (cause.kind == Cause::Kind::mpi) json["exit_code"] = cause.code;
   json["signal"] = status.signal() ? Json(signal_name(*status.signal())) : Json();
   json["core_dumped"] = status.dumped_core();
   json["detail"] = printable(cause.end.cause.empty() ? cause.end.note : cause.end.cause);
@@ -115,16 +117,17 @@ Json cause_json(const JobVerdict& verdict, const std::string& device) {
   const Cause& cause = verdict.cause;
   Json json;
   json["kind"] = kKindNames[static_cast<std::size_t>(cause.kind)];
-  if (cause.kind == Cause::Kind::rank) json.update(rank_cause(verdict, device));
+  if (is_of_rank(cause)) json.update(rank_cause(verdict, device));
   if (cause.kind == Cause::Kind::node) {
     json["node"] = node_name(verdict.placement, cause.node);
     json["node_rank"] = cause.node;
   }
   if (cause.kind == Cause::Kind::signal) json["signal"] = signal_name(cause.signo);
   if (!cause.reason.empty()) json["reason"] = printable(cause.reason);
-  if (cause.kind == Cause::Kind::deadline || cause.kind == Cause::Kind::skew) {
+  if (cause.kind == Cause::Kind::deadline || cause.kind == Cause::Kind::skew ||
+      cause.kind == Cause::Kind::fence) {
     json["seconds"] = seconds(cause.span);
-    json["running"] = cause.running;
+    json[cause.kind == Cause::Kind::fence ? "missing" : "running"] = cause.running;
   }
   if (cause.kind == Cause::Kind::unreachable) json["nodes"] = bad_nodes_json(verdict);
   if (!cause.note.empty()) json["no_restart"] = printable(cause.note);
@@ -210,7 +213,7 @@ std::string others_text(const JobVerdict& verdict) {
 
 std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const RankWords& words) {
   std::vector<std::string> paragraphs;
-  const bool of_rank = verdict.cause.kind == Cause::Kind::rank;
+  const bool of_rank = is_of_rank(verdict.cause);
   if (of_rank) {
     const int shown = verdict.placement.shown_rank(verdict.cause.rank);
     if (words.out_of_sight && !words.last_lines.empty())

@@ -32,6 +32,9 @@ void fields(auto& a, OutputSpec& m) {
   a("spool_bytes", m.spool_bytes), a("drop", m.drop), a("stamped", m.stamped), a("pty", m.pty),
       a("rows", m.rows), a("columns", m.columns);
 }
+void fields(auto& a, MpiSpec& m) {
+  a("wire", m.wire), a("size", m.size), a("process_mapping", m.process_mapping);
+}
 void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
 
 // Messages.
@@ -44,6 +47,7 @@ void fields(auto& a, Spec& m) {
       a("output", m.output);
   a("port", m.port), a("door_question", m.door_question), a("door_answer", m.door_answer);
   a("bind", m.bind), a("tell_binding", m.tell_binding), a("leave", m.leave);
+  a("mpi", m.mpi);
 }
 void fields(auto& a, Go& m) { a("env", m.env); }
 void fields(auto& a, Signal& m) { a("signo", m.signo), a("rank", m.rank); }
@@ -84,11 +88,18 @@ void fields(auto&, Cleared&) {}
 void fields(auto& a, Swept& m) { a("killed", m.killed); }
 void fields(auto& a, ErrorFile& m) { a("rank", m.rank), a("text", m.text); }
 void fields(auto& a, Probed& m) { a("search", m.search), a("results", m.results); }
+void fields(auto& a, FenceOut& m) { a("last", m.last), a("pairs", m.pairs); }
+void fields(auto& a, FenceIn& m) { a("last", m.last), a("pairs", m.pairs); }
+void fields(auto& a, FenceWaits& m) { a("missing", m.missing); }
+void fields(auto& a, MpiFailed& m) {
+  a("rank", m.rank), a("code", m.code), a("text", m.text), a("time", m.time);
+}
 
 // The largest value of each enumeration that travels.
 constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::bind; }
 constexpr Bind last_value(Bind /*any*/) { return Bind::cores; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
+constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmi1; }
 
 template <class T>
 concept HasFields = requires(T& part, int& visitor) {

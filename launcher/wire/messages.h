@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "launcher/wire/mpi_messages.h"
+
 namespace ds::launcher {
 
-using EnvList = std::vector<std::pair<std::string, std::string>>;
+using EnvList = KeyValues;
 
 /// Version of the messages: a hash of the field lists (fields.h), so every change of a list
 /// changes it. Older builds say 1.
@@ -94,6 +95,7 @@ struct Spec {
   Bind bind = Bind::none;
   bool tell_binding = false;  // print for each rank where it runs
   bool leave = false;         // background processes of a program that has ended stay alive
+  MpiSpec mpi{};
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// Starts the ranks: all nodes are ready. `env` (MASTER_PORT...) is for all ranks. It overrides
@@ -159,7 +161,6 @@ struct Sweep {
   std::vector<std::int32_t> lost{};  // pids of this host's agents that the root has given up
   friend bool operator==(const Sweep&, const Sweep&) = default;
 };
-
 /// Bytes for the standard input of a rank. The agent grants Credit for what the ranks have read; a
 /// rank that has closed its input counts as having read everything.
 struct Stdin {
@@ -182,7 +183,6 @@ struct Watch {
   std::uint8_t sent = 3;
   friend bool operator==(const Watch&, const Watch&) = default;
 };
-
 // Agent to root.
 
 /// An address of a node's interface.
@@ -266,7 +266,6 @@ struct Bye {
 struct Cleared {
   friend bool operator==(const Cleared&, const Cleared&) = default;
 };
-
 /// The number of leftover processes that were killed.
 struct Swept {
   std::uint32_t killed = 0;
@@ -293,8 +292,9 @@ struct Probed {
   friend bool operator==(const Probed&, const Probed&) = default;
 };
 
-using Message = std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit,
-                             Sweep, Probe, Stdin, Window, Watch, Hello, Ready, Started, Output,
-                             Exited, Problem, Bye, Cleared, Swept, ErrorFile, Probed>;
+using Message =
+    std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Probe,
+                 Stdin, Window, Watch, FenceOut, Hello, Ready, Started, Output, Exited, Problem,
+                 Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed>;
 
 }  // namespace ds::launcher

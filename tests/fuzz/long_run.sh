@@ -2,7 +2,7 @@
 # On demand: builds the fuzz targets with clang's libFuzzer under ASan and UBSan and runs each for some minutes. An input
 # that fails is kept in the folder, and belongs into tests/fuzz/corpus once its bug is fixed.
 #
-#   tests/fuzz/long_run.sh [--minutes 10] [--folder build/fuzz] [TARGET...]       default: the launcher's eight
+#   tests/fuzz/long_run.sh [--minutes 10] [--folder build/fuzz] [TARGET...]       default: the launcher's nine
 #
 # Prints a line a target: runs, inputs found that reach new code, and OK or the input that fails.
 set -euo pipefail
@@ -17,7 +17,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ "$minutes" -gt 0 ] 2> /dev/null || { echo "long_run.sh: --minutes takes a whole number from 1" >&2; exit 64; }
-[ ${#targets[@]} -gt 0 ] || targets=(hostfile node_list ssh_config known_hosts frame control lines dns)
+[ ${#targets[@]} -gt 0 ] || targets=(hostfile node_list ssh_config known_hosts frame control lines dns pmi)
 command -v clang++ > /dev/null || { echo "SKIP: needs clang++ with libFuzzer (apt-get install clang)"; exit 77; }
 mkdir -p "$folder"
 {

@@ -16,6 +16,7 @@
 #include "launcher/agent/process_settings.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
+#include "launcher/commands/start/choose_mpi.h"
 #include "launcher/control/job_socket.h"
 #include "launcher/disguise/mpi_library.h"
 #include "launcher/job/verdict.h"
@@ -59,19 +60,17 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
   return secrets;
 }
 
-/// Refuses MPI programs: each rank would be a world of one and exit with 0.
-void refuse_mpi(const std::vector<Program>& programs) {
+/// Returns the programs with the MPI libraries that their files name.
+std::vector<MpiProgram> mpi_programs(const std::vector<Program>& programs) {
+  std::vector<MpiProgram> found;
   for (const Program& program : programs) {
     const fs::path name = program.argv.front();
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
-    if (const auto library = mpi_library_of_program(file, own_variable("PATH").value_or("")))
-      throw Error(ErrorKind::config,
-                  fmt::format("{} is linked with {}, and dslaunch does not carry MPI messages",
-                              name.string(), *library),
-                  "run it with the mpirun of that library; dslaunch starts programs that meet at "
-                  "MASTER_ADDR");
+    found.push_back(
+        {name.string(), mpi_library_of_program(file, own_variable("PATH").value_or(""))});
   }
+  return found;
 }
 
 }  // namespace
@@ -128,8 +127,9 @@ std::vector<Host> hosts_of(const PlacedJob& placed) {
 
 JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
                        const Background* background) {
-  if (placed.placement.world_size() > 1) refuse_mpi(parts.programs);
   JobRequest request;
+  if (!options.train)
+    request.mpi = choose_mpi(options.env.mpi, mpi_programs(parts.programs), placed.placement);
   request.placement = std::move(placed.placement);
   request.spares = std::move(placed.spares);
   request.programs = std::move(parts.programs);

@@ -39,7 +39,7 @@ std::vector<Host> hosts_of(const PlacedJob& placed);
 
 /// Returns the complete request except for the routes and the start timeout. `background`: null for
 /// a job that stays at its terminal.
-/// Errors:  Error{config}: several ranks of a program that is linked with an MPI library.
+/// Errors:  Error{config}: MPI programs whose ranks would not find each other (choose_mpi.h).
 JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
                        const Background* background);
 

@@ -20,8 +20,8 @@ for words in 'as' 'as torchrum x' 'as torchrun --nope x' 'as mpirun -np' 'as dee
   [ "$(wc -l <err)" = 2 ] || die "$words: not one line and a hint"
 done
 
-# A program of an MPI is not started as if it were alone.
-library=$(ls /usr/lib/*/libmpi_cxx.so.* /usr/lib/*/libmpichcxx.so.* 2>/dev/null | head -n 1)
+# A program of Open MPI, which needs PMIx, is not started as if it were alone.
+library=$(ls /usr/lib/*/libmpi_cxx.so.* 2>/dev/null | head -n 1)
 if [ -n "$library" ]; then
   bin/mpirun -np 2 "$library" >out 2>err
   [ $? = 65 ] || die 'a program that needs libmpi'

@@ -51,6 +51,10 @@ inline std::string text_of(const Cause& cause) {
       return fmt::format("skew of {}", fmt::join(cause.running, ","));
     case Cause::Kind::input:
       return "input " + cause.reason;
+    case Cause::Kind::mpi:
+      return fmt::format("mpi of rank {}", cause.rank);
+    case Cause::Kind::fence:
+      return fmt::format("fence without {}", fmt::join(cause.running, ","));
   }
   return {};
 }

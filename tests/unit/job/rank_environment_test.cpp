@@ -146,3 +146,10 @@ TEST_CASE("ranks of a part know their numbers in the whole job, and no secret of
   CHECK(map_of(node_env(part, 0, kJob, {.cores = 16, .local = true}, {})).at("DSLAUNCH_JOB_KEY") ==
         "k");
 }
+
+TEST_CASE("an MPI library finds its rank, the size of the job, and its place on the node") {
+  const auto seen = map_of(pmi_env(placement_of(2, 2), 3));
+  const std::map<std::string, std::string> expected{
+      {"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  CHECK(seen == expected);
+}

@@ -51,6 +51,7 @@ std::vector<Message> one_of_each() {
   spec.bind = Bind::cores;
   spec.tell_binding = true;
   spec.leave = true;
+  spec.mpi = {.wire = MpiWire::pmi1, .size = 8, .process_mapping = "(vector,(0,2,4))"};
   spec.limits = {{"nofile", 4096}, {"core", UINT64_MAX}};
   Hello hello{.build = "0.1",
               .pid = 7,
@@ -87,6 +88,7 @@ std::vector<Message> one_of_each() {
           Stdin{.rank = -1, .last = true, .bytes = bytes_of("input\n")},
           Window{24, 80},
           Watch{7, 3},
+          FenceOut{false, {{"key", "value"}, {"", ""}}},
           hello,
           Ready{40000},
           Started{2, 99},
@@ -101,7 +103,10 @@ std::vector<Message> one_of_each() {
           Cleared{},
           Swept{3},
           ErrorFile{2, "{}"},
-          Probed{2, {{0, "refused"}, {1, ""}}}};
+          Probed{2, {{0, "refused"}, {1, ""}}},
+          FenceIn{false, {{"key", "value"}}},
+          FenceWaits{{3, 5}},
+          MpiFailed{.rank = 3, .code = -1, .text = "called MPI_Abort(-1)", .time = 8}};
 }
 
 /// The error that a stream of these bytes ends with.

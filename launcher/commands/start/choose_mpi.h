@@ -1,0 +1,26 @@
+// Decides what the MPI libraries of a job's ranks are offered. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/options.h"
+#include "launcher/hosts/placement.h"
+#include "launcher/wire/messages.h"
+
+namespace ds::launcher {
+
+/// A program of the job, and the MPI library in its ELF file, if one was found.
+struct MpiProgram {
+  std::string name{};
+  std::optional<std::string> library{};
+};
+
+/// Returns what the ranks get. A job of one rank needs no launcher, so any library is accepted.
+/// Errors:  Error{config}: a library that needs more than PMI-1, only some programs with a library,
+///          or ranks that other launchers start (--part): each rank would be a world of its own.
+MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
+                   const Placement& placement);
+
+}  // namespace ds::launcher

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Tests programs of MPICH on this machine: collectives, windows and shared memory against known sums, MPI_Abort, spawn.
+set -u
+. "$DS_SOURCE/tests/support/launch.sh"
+mpicc=$(command -v mpicc.mpich) || { echo "SKIP: mpicc.mpich is not installed (apt-get install libmpich-dev)"; exit 77; }
+"$mpicc" -O1 -o checks "$DS_SOURCE/tests/e2e/mpi/mpi_checks.c" >log 2>&1 || die "mpicc: $(cat log)"
+says() { grep -qE -- "$1" err || die "standard error has no line like: $1"; }
+
+run -n 4 -- ./checks all
+expect 0 'four ranks'
+grep -q 'all checks passed, 4 ranks$' out || die 'four ranks: not one world of four'
+
+run -H n1:2,n2:2 --transport local -- ./checks all
+expect 0 'two agents of two ranks'
+grep -q 'all checks passed, 4 ranks$' out || die 'two agents: not one world of four'
+
+run -H n1:2,n2:2 --transport local --map-by node -- ./checks all
+expect 0 'ranks that go round'
+grep -q 'all checks passed, 4 ranks$' out || die 'ranks that go round: not one world of four'
+
+run -n 1 -- ./checks all
+expect 0 'one rank'
+grep -q 'all checks passed, 1 ranks$' out || die 'one rank'
+
+run -n 2 --mpi none -- ./checks all
+grep -q 'wrong: size of the world' out || die '--mpi none: not two worlds of one'
+
+run -n 3 --mpi pmi1 -- sh -c 'exec ./checks all'
+expect 0 'a program behind a shell'
+grep -q 'all checks passed, 3 ranks$' out || die 'a program behind a shell'
+
+run -n 1 -- ./checks all : -n 2 -- ./checks all
+expect 0 'two programs in one world'
+grep -q 'all checks passed, 3 ranks$' out || die 'two programs in one world'
+
+run -n 1 -- ./checks all : -n 2 -- true
+expect 65 'one program without MPI'
+says './checks is linked with libmpich.so.12, but true with no MPI library'
+
+run -n 3 -- ./checks abort 6
+expect 6 'MPI_Abort'
+says 'rank 1 on .* called MPI_Abort\(6\)'
+nothing_left || die 'MPI_Abort: processes are left'
+
+run -n 2 -- ./checks spawn
+[ "$rc" != 0 ] || die 'MPI_Comm_spawn ended well'
+
+run as mpirun -np 3 ./checks all
+expect 0 'as mpirun'
+grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun'
+echo 'mpich: all cases passed'

@@ -1,0 +1,75 @@
+// Tests which programs are offered PMI-1, and which are refused because their ranks would not meet.
+#include "launcher/commands/start/choose_mpi.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/base/error.h"
+#include "launcher/disguise/mpi_library.h"
+#include "support/place_ranks.h"
+
+using namespace ds::launcher;
+
+namespace {
+
+Placement ranks(int count) {
+  std::vector<Host> hosts(1);
+  hosts[0].slots = count;
+  return place_ranks(hosts, std::nullopt, 0);
+}
+
+const MpiProgram kPlain{"./plain", std::nullopt};
+const MpiProgram kMpich{"./a.out", "libmpich.so.12"};
+const MpiProgram kOpenMpi{"./b.out", "libmpi.so.40"};
+
+std::string refused(MpiChoice choice, const std::vector<MpiProgram>& programs,
+                    const Placement& placement = ranks(2)) {
+  try {
+    choose_mpi(choice, programs, placement);
+  } catch (const ds::Error& error) {
+    CHECK(error.kind() == ds::ErrorKind::config);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("the libraries of MPICH, MVAPICH and Intel MPI speak PMI-1, those of Open MPI do not") {
+  for (const char* name : {"libmpich.so.12", "libmpi.so.12", "libmpichcxx.so.12",
+                           "libmpifort.so.12", "libmpicxx.so.12"})
+    CHECK(speaks_pmi1(name));
+  for (const char* name : {"libmpi.so.40", "libmpi.so.20", "libmpi_cxx.so.40", "libmpi_mpifh.so.40",
+                           "libmpi_gnu_91.so.12", "libc.so.6", ""})
+    CHECK_FALSE(speaks_pmi1(name));
+}
+
+TEST_CASE("automatically, programs with such a library get PMI-1, others nothing") {
+  CHECK(choose_mpi(MpiChoice::automatic, {kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::automatic, {kMpich, kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::automatic, {kPlain}, ranks(2)) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::automatic, {kMpich}, ranks(1)) == MpiWire::pmi1);
+}
+
+TEST_CASE("what was asked for counts") {
+  CHECK(choose_mpi(MpiChoice::pmi1, {kPlain}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::pmi1, {kPlain, kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::none, {kMpich}, ranks(2)) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::none, {kOpenMpi}, ranks(2)) == MpiWire::none);
+}
+
+TEST_CASE("ranks that would each be a world of their own are refused") {
+  for (const MpiChoice choice : {MpiChoice::automatic, MpiChoice::pmi1})
+    CHECK(refused(choice, {kOpenMpi}) ==
+          "./b.out is linked with libmpi.so.40, which needs PMIx; dslaunch offers PMI-1");
+  CHECK(choose_mpi(MpiChoice::automatic, {kOpenMpi}, ranks(1)) == MpiWire::none);
+  CHECK(refused(MpiChoice::automatic, {kMpich, kPlain}) ==
+        "./a.out is linked with libmpich.so.12, but ./plain with no MPI library");
+}
+
+TEST_CASE("one dslaunch must start all ranks of an MPI job") {
+  Placement part = ranks(1);
+  make_part(part, 1, 2, {});
+  CHECK(refused(MpiChoice::automatic, {kMpich}, part) ==
+        "ranks of an MPI job cannot be started by several launchers");
+  CHECK(choose_mpi(MpiChoice::automatic, {kPlain}, part) == MpiWire::none);
+}
