@@ -137,7 +137,7 @@ constexpr ToolOption kEval[] = {
      .section = "Data",
      .repeats = true},
     {"--config", Kind::text, "FILE",
-     "train.toml whose data.validation is evaluated (default: the\n"
+     "Read data.validation of this train.toml (default: that of the\n"
      "checkpoint's own config)",
      "Data"},
     {"--rows", Kind::number, "N",
@@ -167,8 +167,8 @@ constexpr ToolOption kConvert[] = {
 
 constexpr ToolOption kData[] = {
     {"--out", Kind::text, "NAME",
-     "pack: write NAME.bin and NAME.idx; train-tokenizer: the folder to make,\n"
-     "an existing one is refused",
+     "Write NAME.bin and NAME.idx (pack), or make the folder NAME\n"
+     "(train-tokenizer), which must not exist",
      "pack and train-tokenizer"},
     {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)",
      "pack and train-tokenizer", 1, 1024},

@@ -119,7 +119,7 @@ const Key kModelKeys[] = {
      "rows = \"cut\": documents of a row see each other.", DS_FIELD(data.join)},
     {"data.mask", K::number, true, 0.001, 1, "", "", "0.15",
      "task = \"masked\" or \"spans\": share of the tokens that are predicted.", DS_FIELD(data.mask)},
-    {"data.span", K::number, true, 1, 1000, "", "", "3",
+    {"data.span", K::number, true, 1, 1000, "", "", "3.0",
      "task = \"spans\": mean number of tokens of a span.", DS_FIELD(data.span)},
     {"data.end", K::text, true, 0, 0, "", "", "\"auto\"",
      "Token behind each document; auto: eos_token of the tokenizer's files; none: no token.", DS_FIELD(data.end)},

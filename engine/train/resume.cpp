@@ -120,7 +120,11 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
 
 void Resume::require_model(const TrainConfig& config) const {
   if (!found_.checkpoint) return;
-  const ModelShape smallest{.micro = 1, .seq_len = config.data.seq_len, .act = DType::f32};
+  // Lengths of the encoder's sequences change no tensor, and are not known before the data are.
+  const ModelShape smallest{.micro = 1,
+                            .seq_len = config.data.seq_len,
+                            .act = DType::f32,
+                            .fields = {.encoder_len = 1}};
   require_tensors(*found_.checkpoint, what(), trained_model(config, smallest, 0),
                   shard_spec(config, 0, 1).update);
 }

@@ -182,7 +182,7 @@ constinit const Command kSampleCommand = {
 
 constinit const Command kEvalCommand = {
     .name = "eval",
-    .summary = "Compute loss and perplexity of a checkpoint or a Hugging Face folder on data",
+    .summary = "Compute loss and perplexity of a checkpoint or a folder on data",
     .run = run_tool<kEvalCommand, check_eval>,
     .synopsis = "CHECKPOINT|FOLDER [FILES...] [key=value ...] [options]",
     .details =

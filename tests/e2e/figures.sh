@@ -96,7 +96,7 @@ plugin=$DS_TESTS/libdsengine_cuda_emulated.so nccl=$DS_TESTS/cuda_emulation/libn
 if [ -e "$plugin" ] && [ -e "$nccl" ] && [ -e "$cublaslt/libcublasLt.so" ]; then
   export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt DSLAUNCH_CUDA_ATTENTION=own
   export DS_EMULATION_DEVICES=2 DS_EMULATION_MEMORY=4294967296
-  run_job 2 emulated "${small[@]}" device.backend=cuda zero.stage=3 train.steps=12 debug.slow_data=1:30
+  run_job 2 emulated "${small[@]}" device.backend=cuda zero.stage=3 train.steps=12 debug.slow_data=1:400  # a step takes 150 ms
   adds_up emulated
   named=$(lines emulated | grep -cE "$late")
   [ "$named" -ge 8 ] || fail "emulated: $named of 12 lines name rank 1: $(lines emulated | sed 's/.*"slowest/"slowest/')"

@@ -79,7 +79,7 @@ expect 65 "no folder for the verdict"
 mkfifo pipe
 timeout 20 cat pipe >v.json &
 reader=$!
-run --verdict pipe -- sh -c 'exit 3'
+run --verdict pipe -- sh -c 'sleep 1; exit 3'  # until the reader has opened the pipe
 expect 3 "a pipe for the verdict"
 wait $reader
 [ -p pipe ] || die "the verdict has replaced a pipe"

@@ -99,7 +99,8 @@ Values nonsense_for_name(std::string_view name) {
 bool is_any_text(std::string_view argument) {
   constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",    "FOLDER",         "USER",
                                          "HOSTS", "GROUP", "PATTERN", "NAMES",          "TEXT",
-                                         "NAME",  "RATES", "PASS",    "auto|never|PATH"};
+                                         "NAME",  "RATES", "PASS",    "auto|never|PATH", "FILES",
+                                         "TOKENS", "A,B"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 
