@@ -197,7 +197,8 @@ class Setup {
   /// Returns the hash of the model's tokenizer; "bytes"; empty if it is not known.
   [[nodiscard]] std::string tokenizer_of_model(const SampledModel& model) const {
     if (model.is_bytes) return "bytes";
-    if (!checkpoint_) return model.tokenizer.empty() ? "" : Tokenizer::open(model.tokenizer).hash();
+    if (!checkpoint_)
+      return model.tokenizer.empty() ? "" : Tokenizer::shared(model.tokenizer)->hash();
     return arithmetic_value(checkpoint_->manifest().arithmetic, "tokenizer").value_or("");
   }
 
@@ -217,13 +218,13 @@ class Setup {
                   fmt::format("{} does not have {}: its tokens are not bytes", read_.model, name),
                   hint);
     }
-    const Tokenizer tokenizer = Tokenizer::open(given);
-    if (!own.empty() && own != tokenizer.hash())
+    const auto tokenizer = Tokenizer::shared(given);
+    if (!own.empty() && own != tokenizer->hash())
       throw Error(ErrorKind::config, fmt::format("{} is not the one of {}", name, read_.model),
                   own == "bytes" ? "add data.tokenizer=bytes" : hint);
-    if (tokenizer.size() <= setup.model.tokens) return;
+    if (tokenizer->size() <= setup.model.tokens) return;
     throw Error(ErrorKind::config,
-                fmt::format("{} has {} tokens, but {} only {}", name, tokenizer.size(), read_.model,
+                fmt::format("{} has {} tokens, but {} only {}", name, tokenizer->size(), read_.model,
                             setup.model.tokens),
                 hint);
   }

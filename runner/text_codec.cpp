@@ -15,7 +15,7 @@ std::unique_ptr<TextCodec> codec_of(const SampledModel& model, const std::string
   if (model.is_bytes)
     return std::make_unique<TextCodec>(TextCodec{.encode = encode_bytes, .decode = decode_bytes});
   if (model.tokenizer.empty()) return nullptr;
-  const auto tokenizer = std::make_shared<Tokenizer>(Tokenizer::open(model.tokenizer));
+  const auto tokenizer = Tokenizer::shared(model.tokenizer);
   TextCodec codec{
       .encode = [tokenizer](const std::string& text) { return tokenizer->encode(text); },
       .decode =

@@ -156,7 +156,7 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
 
 void resolve_vocab(ModelConfig& model, const std::string& tokenizer, const GivenKeys& given) {
   const bool is_bytes = tokenizer == "bytes", is_none = tokenizer == "none";
-  const std::int64_t size = is_bytes || is_none ? 0 : Tokenizer::open(tokenizer).size();
+  const std::int64_t size = is_bytes || is_none ? 0 : Tokenizer::shared(tokenizer)->size();
   const std::int64_t needed = is_bytes ? kByteVocab : size;
   if (model.vocab == 0) model.vocab = needed;
   if (model.vocab == 0) {

@@ -74,7 +74,7 @@ ChatTemplate chat_template_of(const std::string& name, const std::string& tokeni
 DocumentEncoder::DocumentEncoder(const DataConfig& config) : task_(config.task) {
   std::string hash = "bytes";
   if (config.tokenizer != "bytes") {
-    tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::open(config.tokenizer));
+    tokenizer_ = Tokenizer::shared(config.tokenizer);
     specials_ = named_tokens(config.tokenizer, *tokenizer_);
     hash = tokenizer_->hash();
   }

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -187,6 +188,17 @@ void Tokenizer::Parts::encode_segment(std::string_view text, bool is_first, Numb
 Tokenizer Tokenizer::open(const std::string& path) {
   const TokenizerText text = read_tokenizer(path);
   return Tokenizer(std::make_unique<Parts>(Component(text.json, text.place), text.hash));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::shared(const std::string& path) {
+  static std::mutex mutex;
+  static std::shared_ptr<const Tokenizer> last;
+  const TokenizerText text = read_tokenizer(path);
+  const std::scoped_lock lock(mutex);
+  if (!last || last->hash() != text.hash)
+    last = std::shared_ptr<const Tokenizer>(
+        new Tokenizer(std::make_unique<Parts>(Component(text.json, text.place), text.hash)));
+  return last;
 }
 
 bool Tokenizer::exists(const std::string& folder) { return has_tokenizer(folder); }

@@ -21,6 +21,9 @@ class Tokenizer {
   /// Error{config}: a file cannot be read, is damaged, or has a component that is not supported,
   /// which is named.
   static Tokenizer open(const std::string& path);
+  /// Opens a tokenizer as open() does, or returns the one of the last call if the content is the
+  /// same: a job needs its tokenizer for the configuration, for the data, and for samples.
+  static std::shared_ptr<const Tokenizer> shared(const std::string& path);
   /// Returns whether a folder has a file that open() reads.
   static bool exists(const std::string& folder);
   /// Reads the text of a tokenizer.json; `place` names it in errors.
