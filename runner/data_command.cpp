@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
@@ -63,6 +65,21 @@ const HeldOut& set_of(const std::vector<HeldOut>& sets, const std::string& name)
   refuse_set(name, std::move(names));
 }
 
+/// A pair that exists is replaced, because a job may pack again. Errors: Error{usage}: a file that
+/// is not of a pair would be lost.
+void require_replaceable(const std::string& out) {
+  constexpr std::string_view kMark = "MMIDIDX";
+  std::error_code status;
+  std::string mark(kMark.size(), '\0');
+  std::ifstream(out + ".idx", std::ios::binary).read(mark.data(), std::ssize(mark));
+  for (const char* const ending : {".bin", ".idx"})
+    if (std::filesystem::exists(out + ending, status) && mark != kMark)
+      throw Error(ErrorKind::usage,
+                  fmt::format("--out {}: {}{} exists and is not of a pair of token files", out, out,
+                              ending),
+                  "name other files, or remove this one first");
+}
+
 int pack(const ToolWords& read) {
   const TrainConfig config = config_of(read);
   const DataConfig& data = config.data;
@@ -73,6 +90,7 @@ int pack(const ToolWords& read) {
     throw Error(ErrorKind::config,
                 fmt::format("data.format = \"{}\" has tokens already", data.format),
                 "data pack makes tokens of \"text\", \"jsonl\" and \"parquet\"");
+  require_replaceable(out);
   const DocumentEncoder encoder(data);
   const TokenCache cache(data, encoder);
   FileList files;
@@ -225,18 +243,29 @@ int show(const ToolWords& read) {
   return 0;
 }
 
+/// Errors: Error{usage}: an option of another task of this command.
+void require_options_of(const std::string& task, const ToolWords& read) {
+  for (const ToolOption& option : tool_options("data"))
+    if (read.has(option.name) && option.section.find(task) == std::string_view::npos)
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} does not apply to data {}", option.name, task),
+                  fmt::format("it belongs to data {}", option.section));
+}
+
 }  // namespace
 
 int run_data(const std::vector<std::string>& words) {
   const ToolWords read("data", words);
   const std::string what = read.others.empty() ? "" : read.others.front();
+  if (what == "pack" || what == "show" || what == "train-tokenizer")
+    require_options_of(what, read);
   if (what == "pack") return pack(read);
   if (what == "show") return show(read);
   if (what == "train-tokenizer") return train_tokenizer(read);
   throw Error(ErrorKind::usage,
               what.empty() ? "data needs pack, show or train-tokenizer"
                            : fmt::format("data {} is not one of its tasks", what),
-              "dslaunch data pack|show train.toml");
+              "dslaunch data pack|show train.toml, or data train-tokenizer FILE...");
 }
 
 }  // namespace ds

@@ -36,7 +36,7 @@ struct Evaluated {
 
 /// Counts bytes of text where each target is a token of one that the model continues.
 std::optional<TargetBytes> byte_counter(const DataConfig& config, const DataSet& data) {
-  if (config.task == DataTask::masked || config.task == DataTask::pairs) return std::nullopt;
+  if (config.task == DataTask::masked || reads_two_texts(config.task)) return std::nullopt;
   if (!data.tokenizer && config.tokenizer != "bytes") return std::nullopt;
   return TargetBytes(data.tokenizer);
 }

@@ -168,7 +168,7 @@ constexpr ToolOption kConvert[] = {
 constexpr ToolOption kData[] = {
     {"--out", Kind::text, "NAME",
      "Write NAME.bin and NAME.idx (pack), or make the folder NAME\n"
-     "(train-tokenizer), which must not exist",
+     "(train-tokenizer), which must not exist or be empty",
      "pack and train-tokenizer"},
     {"--threads", Kind::number, "N", "Threads of computation (default: as many as cores)",
      "pack and train-tokenizer", 1, 1024},
@@ -185,9 +185,10 @@ constexpr ToolOption kData[] = {
     {"--min-frequency", Kind::number, "N",
      "Merge only pairs that occur at least N times (default: 2)", "train-tokenizer", 1,
      std::int64_t{1} << 53},
-    {"--fields", Kind::text, "NAMES", "Fields of lines of JSON that are read (default: text)",
+    {"--fields", Kind::text, "NAMES", "Fields of lines of JSON, or columns of Parquet (default: text)",
      "train-tokenizer"},
-    {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1, INT64_MAX},
+    {"--step", Kind::number, "N", "The step to show, from 1 (default: 1)", "show", 1,
+     std::int64_t{1} << 40},
     {"--ranks", Kind::number, "N",
      "The ranks of the job, by which a step has its samples (default: 1, or\n"
      "as many as determinism.virtual_ranks says)",

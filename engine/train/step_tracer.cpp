@@ -83,7 +83,8 @@ void StepTracer::after(std::int64_t step, bool is_last) {
   if (step < steps_.first || step > steps_.last) return;
   const Clock::time_point end = trainer_.follow(nullptr, nullptr);
   trace_.add({.kind = TraceSpan::Kind::step, .what = step, .begin = began_, .end = end});
-  if (step == steps_.last || is_last) write();
+  if (is_last) steps_.last = step;  // a run may end earlier than it was asked to
+  if (step == steps_.last) write();
 }
 
 void StepTracer::write() {

@@ -84,6 +84,15 @@ sed '/^steps/d' "$work/train.toml" >"$work/epoch.toml"
 [ "$(summary_of epoch steps)" = $(((rows + 23) / 24)) ] || fail "half of $rows rows took $(summary_of epoch steps) steps"
 
 # What a step reads is what was written: tokens of documents, targets of answers alone.
+# Nothing is overwritten but an older pair, and words of another task are not passed over.
+refused() { "$dslaunch" data "$@" >"$work/out" 2>&1 && fail "data $* is accepted"; grep -qF -- "$said" "$work/out" || fail "data $*: $(cat "$work/out")"; }
+echo precious >"$work/mine.bin"
+said='mine.bin exists and is not of a pair of token files' refused pack "$work/train.toml" --out "$work/mine"
+[ "$(cat "$work/mine.bin")" = precious ] || fail "data pack overwrote mine.bin"
+said='--step does not apply to data pack' refused pack "$work/train.toml" --out "$work/x" --step 3
+said='--vocab does not apply to data show' refused show "$work/train.toml" --vocab 300
+said='--step must be an integer from 1 to 1099511627776' refused show "$work/train.toml" --step 9223372036854775807
+
 "$dslaunch" data show "$work/train.toml" data.task=response --step 2 --json >"$work/shown.json" || fail "data show"
 "$dslaunch" data pack "$work/train.toml" data.task=response --out "$work/answers" >/dev/null || fail "data pack of answers"
 python3 - "$work" <<'END' || fail "data show shows other tokens"
