@@ -83,7 +83,6 @@ sed '/^steps/d' "$work/train.toml" >"$work/epoch.toml"
 "$dslaunch" "$work/epoch.toml" data.rows=whole train.epochs=0.5 log.dir="$work/epoch" >"$work/out" 2>&1 || fail "epochs: $(cat "$work/out")"
 [ "$(summary_of epoch steps)" = $(((rows + 23) / 24)) ] || fail "half of $rows rows took $(summary_of epoch steps) steps"
 
-# What a step reads is what was written: tokens of documents, targets of answers alone.
 # Nothing is overwritten but an older pair, and words of another task are not passed over.
 refused() { "$dslaunch" data "$@" >"$work/out" 2>&1 && fail "data $* is accepted"; grep -qF -- "$said" "$work/out" || fail "data $*: $(cat "$work/out")"; }
 echo precious >"$work/mine.bin"
@@ -93,6 +92,7 @@ said='--step does not apply to data pack' refused pack "$work/train.toml" --out 
 said='--vocab does not apply to data show' refused show "$work/train.toml" --vocab 300
 said='--step must be an integer from 1 to 1099511627776' refused show "$work/train.toml" --step 9223372036854775807
 
+# What a step reads is what was written: tokens of documents, targets of answers alone.
 "$dslaunch" data show "$work/train.toml" data.task=response --step 2 --json >"$work/shown.json" || fail "data show"
 "$dslaunch" data pack "$work/train.toml" data.task=response --out "$work/answers" >/dev/null || fail "data pack of answers"
 python3 - "$work" <<'END' || fail "data show shows other tokens"
