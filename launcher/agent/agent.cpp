@@ -73,6 +73,8 @@ void AgentLoop::turn() {
 /// the output does not count.
 bool AgentLoop::is_empty() {
   if (!ranks_.done(/*with_output=*/!bad_since_)) return false;
+  pmix_.finish(now_);
+  if (pmix_.is_running()) return false;
   if (state_.leaves_processes()) return output_.done(now_);
   bool no_child = false;
   if (!namespace_.entered()) {
@@ -94,13 +96,15 @@ void AgentLoop::wait() {
   polled_.push_back({channel_.blocked() ? channel_.out() : -1, POLLOUT, 0});
   polled_.push_back({door_.fd(), POLLIN, 0});
   polled_.push_back({probe_.fd(), POLLIN, 0});
-  Clock::time_point until = std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(),
-                                      probe_.wake_at(), output_.wake_at(), pmi_.wake_at()});
+  Clock::time_point until =
+      std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at(),
+                output_.wake_at(), pmi_.wake_at(), pmix_.wake_at()});
   if (looks()) until = std::min(until, next_look_);
   // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   ranks_.add_polls(polled_, output_.may_read(), until);
   pmi_.add_polls(polled_);
+  pmix_.add_polls(polled_);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
 }
 
@@ -110,10 +114,13 @@ void AgentLoop::read_signals() {
   if (link_.orphaned()) tell(LinkLost{"the guard was killed"});
   if (!seen.child) return;
   read_reports();  // A shim that has reported its end was not killed.
-  for (pid_t pid = 0; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) on_reaped(pid);
+  int wait_status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;)
+    on_reaped(pid, wait_status);
 }
 
-void AgentLoop::on_reaped(pid_t pid) {
+void AgentLoop::on_reaped(pid_t pid, int wait_status) {
+  if (pmix_.reaped(pid, wait_status)) return;
   if (namespace_.lost_init(pid))
     tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
   for (const auto& rank : ranks_) {
@@ -156,8 +163,7 @@ void AgentLoop::take_frame(const Frame& frame) {
     heard_beat_at_ = Clock::now();
     if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
   }
-  if (const auto* fence = std::get_if<FenceOut>(&message); fence != nullptr && ours)
-    pmi_.take(FenceOut(*fence));
+  if (ours) pass_to_mpi(message);
   // Frames of another epoch or agent are late: they are dropped.
   if (ours || !state_.spec()) tell(FrameCame{message, late});
 }
@@ -173,6 +179,7 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       return channel_.send_control(envelope_, Started{rank.rank, rank.pid});
     case ShimReport::Kind::exited:
       pmi_.ended(rank.rank);
+      if (report.value == 0) pmix_.ended_well(rank.rank, now_);
       pass_error_file(rank.rank);
       how.wait_status = report.value;
       if (!sent_kill_) how.detail = autopsy_.explain(how.wait_status, rank.pid, rank.program.cwd);
@@ -206,6 +213,26 @@ void AgentLoop::serve_mpi() {
   pmi_.turn(polled_, now_);
   for (const Message& message : pmi_.take_messages()) channel_.send_control(envelope_, message);
   for (const std::string& line : pmi_.take_lines()) output_.say(line);
+  serve_pmix();
+}
+
+void AgentLoop::serve_pmix() {
+  pmix_.turn(polled_, now_);
+  for (const Message& message : pmix_.take_messages()) channel_.send_control(envelope_, message);
+  for (const std::string& line : pmix_.take_lines()) output_.say(line);
+  if (auto ready = pmix_.take_ready()) {
+    pmix_env_ = std::move(*ready);
+    tell(PortHeld{port_.port});
+  }
+  if (const auto problem = pmix_.take_problem()) tell(LinkLost{*problem});
+}
+
+void AgentLoop::pass_to_mpi(const Message& message) {
+  if (const auto* fence = std::get_if<FenceOut>(&message)) pmi_.take(FenceOut(*fence));
+  const bool of_pmix =
+      std::holds_alternative<FenceOut>(message) || std::holds_alternative<ModexAsk>(message) ||
+      std::holds_alternative<ModexAnswer>(message) || std::holds_alternative<PmixNotice>(message);
+  if (of_pmix) pmix_.send(message);
 }
 
 }  // namespace ds::launcher

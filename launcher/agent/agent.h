@@ -15,6 +15,7 @@
 #include "launcher/agent/output_path.h"
 #include "launcher/agent/pid_namespace.h"
 #include "launcher/agent/pmi_server.h"
+#include "launcher/agent/pmix_process.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
@@ -42,7 +43,7 @@ class AgentLoop {
   void turn();
   void wait();
   void read_signals();
-  void on_reaped(pid_t pid);
+  void on_reaped(pid_t pid, int wait_status);
   void read_channel();
   void take_frame(const Frame& frame);
   void read_reports() {
@@ -55,6 +56,8 @@ class AgentLoop {
   void pass_error_file(std::int32_t rank);
   void read_streams();
   void serve_mpi();
+  void serve_pmix();
+  void pass_to_mpi(const Message& message);
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: the actions of AgentState.
@@ -69,6 +72,7 @@ class AgentLoop {
   void perform(Act action);
   void perform(const Finish& action) { exit_code_ = action.code; }
   void hold_master_port();
+  void start_pmix(const Spec& spec);
   void kill_everything();
   [[nodiscard]] Cookie own_cookie() const;
   std::vector<RankBinding> bindings_of(const Spec& spec);
@@ -96,6 +100,8 @@ class AgentLoop {
   Autopsy autopsy_;
   RankSet ranks_;
   PmiServer pmi_;
+  PmixProcess pmix_;
+  std::vector<PmixReady::Rank> pmix_env_;  // for the ranks
   bool started_ = false;
   std::vector<pollfd> polled_;
   OutputPath output_;

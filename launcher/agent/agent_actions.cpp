@@ -85,7 +85,17 @@ void AgentLoop::hold_master_port() {
     }
     door_.open(port_, spec.door_question, spec.door_answer);
   }
+  if (spec.mpi.wire == MpiWire::pmix) return start_pmix(spec);
   tell(PortHeld{port_.port});
+}
+
+/// The node is ready when the server is, see serve_pmix().
+void AgentLoop::start_pmix(const Spec& spec) {
+  if (folder_.path().empty())
+    return tell(
+        LinkLost{"a PMIx server needs a private folder for its files: set XDG_RUNTIME_DIR "
+                 "or TMPDIR to a folder that only this user can write"});
+  pmix_.start(spec, fmt::format("{}/pmix-{}", folder_.path(), envelope_.epoch), Clock::now());
 }
 
 void AgentLoop::perform(const DialMaster& action) {
@@ -107,7 +117,10 @@ void AgentLoop::perform(const StartRanks& action) {
   probe_.stop();
   Spec spec = *state_.spec();
   const Cookie cookie = own_cookie();
-  for (RankSpec& rank : spec.ranks) {
+  for (std::size_t i = 0; i < spec.ranks.size(); ++i) {
+    RankSpec& rank = spec.ranks[i];
+    if (i < pmix_env_.size())
+      rank.env.insert(rank.env.end(), pmix_env_[i].env.begin(), pmix_env_[i].env.end());
     rank.env.emplace_back(kCookieVariable, cookie.text());
     if (spec.mpi.wire == MpiWire::pmi1) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
     if (!folder_.path().empty() && !names_error_file(spec, rank))
@@ -162,6 +175,7 @@ void AgentLoop::perform(Act action) {
     case Act::forget_ranks:
       ranks_ = RankSet{};
       pmi_ = PmiServer{};
+      pmix_env_.clear();
       started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
       return;
     case Act::kill_everything:
@@ -171,10 +185,12 @@ void AgentLoop::perform(Act action) {
 
 void AgentLoop::kill_everything() {
   channel_.flush();  // Killing may take long.
+  pmix_.finish(now_);
   killing_everything_ = sent_kill_ = true;
   for (const auto& rank : ranks_) kill_cgroup(rank->cgroup.folder());
   namespace_.kill();
-  kill_children_until_none(Deadline::after(kKillLimit), [this](pid_t pid, int) { on_reaped(pid); });
+  kill_children_until_none(Deadline::after(kKillLimit),
+                           [this](pid_t pid, int wait_status) { on_reaped(pid, wait_status); });
 }
 
 void AgentLoop::look_at_neighbors() {

@@ -111,8 +111,9 @@ enum class EnvPolicy {
 /// Value of --mpi: what the MPI libraries of the ranks are offered. The enumerators have the order
 /// of the option's words.
 enum class MpiChoice {
-  automatic,  // PMI-1, if the program is linked with a library that speaks it
+  automatic,  // as the library needs it that the program is linked with
   pmi1,
+  pmix,
   none
 };
 

@@ -103,11 +103,13 @@ std::optional<std::string> mpi_library(std::span<const std::byte> file) {
   return ElfFile(file).mpi_library();
 }
 
-bool speaks_pmi1(std::string_view library) {
+MpiWire wire_of_library(std::string_view library) {
   constexpr std::array<std::string_view, 5> kOfMpich = {
       "libmpich", "libmpi.so.12", "libmpicxx.so.12", "libmpifort.so.12", "libmpi_mt.so.12"};
-  return std::ranges::any_of(kOfMpich,
-                             [&](std::string_view start) { return library.starts_with(start); });
+  const auto begins = [&](std::string_view start) { return library.starts_with(start); };
+  if (std::ranges::any_of(kOfMpich, begins)) return MpiWire::pmi1;
+  const bool is_openmpi = begins("libmpi") && library.find(".so.40") != std::string_view::npos;
+  return is_openmpi ? MpiWire::pmix : MpiWire::none;
 }
 
 std::optional<std::string> mpi_library_of_program(const std::string& program,

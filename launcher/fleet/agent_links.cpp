@@ -73,6 +73,13 @@ void AgentLinks::open(int agent, const Host& host, const NodeRoute& route) {
   links_.back()->open(*route.transport, host);
 }
 
+void AgentLinks::send(const std::vector<int>& agents, const Message& message) {
+  if (agents.size() == 1) return send(agents.front(), message);
+  const SharedFrame frame(message);
+  for (const int agent : agents)
+    if (NodeLink* open = link(agent)) open->send(frame);
+}
+
 void AgentLinks::perform(const DismissAgent& action) {
   // The agent takes a Kill of the epoch that it has cleared for a late one and ignores it.
   if (NodeLink* open = link(action.agent)) open->enter_epoch(epoch_ + 1);

@@ -40,6 +40,12 @@ class NodeLink {
     spoke_ = true;
     channel_->send(encode(envelope_, message));
   }
+  void send(const SharedFrame& frame) {
+    if (!is_open()) return;
+    spoke_ = true;
+    channel_->send(frame.header(envelope_));
+    channel_->send_shared(frame.payload());
+  }
   /// Sends a heartbeat, unless the agent has not sent a message yet (it gets an answer when it
   /// does) or was sent a frame since the last heartbeat. Never leaves out two in a row: clocks
   /// are compared by heartbeats.
@@ -107,6 +113,8 @@ class AgentLinks {
   void send(int agent, const Message& message) {
     if (NodeLink* open = link(agent)) open->send(message);
   }
+  /// Sends a message to several agents; its payload is in memory once.
+  void send(const std::vector<int>& agents, const Message& message);
   /// Ignores everything that the agent sends from now on; CloseAgent follows.
   void silence(int agent) {
     if (NodeLink* open = link(agent)) open->close();

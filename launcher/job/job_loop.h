@@ -58,6 +58,8 @@ class Job {
 
   // job_mpi.cpp: MPI libraries of the ranks.
   bool take_mpi(int agent, Message& message);
+  void send_to_nodes(const std::vector<int>& nodes, const Message& message);
+  void pass_modex(const ModexAsk& ask);
   void pass_fences();
   void begin_fences();
   void look_at_fences();

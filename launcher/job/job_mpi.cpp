@@ -13,6 +13,16 @@ bool Job::take_mpi(int agent, Message& message) {
     mpi_.take(node, std::move(*in), Clock::now());
   } else if (const auto* waits = std::get_if<FenceWaits>(&message)) {
     mpi_.take(node, *waits, Clock::now());
+  } else if (auto* ask = std::get_if<ModexAsk>(&message)) {
+    ask->node = node;
+    pass_modex(*ask);
+  } else if (const auto* answer = std::get_if<ModexAnswer>(&message)) {
+    send_to_nodes({answer->node}, message);
+  } else if (std::holds_alternative<PmixNotice>(message)) {
+    std::vector<int> others;
+    for (const Node& each : state_.placement().nodes)
+      if (each.node_rank != node) others.push_back(each.node_rank);
+    if (!others.empty()) send_to_nodes(others, message);
   } else if (const auto* failed = std::get_if<MpiFailed>(&message)) {
     if (is_rank_of(state_.placement(), node, failed->rank))
       feed(MpiRankFailed{failed->rank, failed->code, redactor_.clean(failed->text),
@@ -26,9 +36,24 @@ bool Job::take_mpi(int agent, Message& message) {
   return true;
 }
 
+void Job::send_to_nodes(const std::vector<int>& nodes, const Message& message) {
+  std::vector<int> agents;
+  for (const int node : nodes)
+    if (node >= 0 && node < std::ssize(state_.placement().nodes))
+      agents.push_back(state_.agents().agent_of(node));
+  links_.send(agents, message);
+}
+
+void Job::pass_modex(const ModexAsk& ask) {
+  const auto& ranks = state_.placement().ranks;
+  if (ask.rank >= 0 && ask.rank < std::ssize(ranks))
+    return send_to_nodes({ranks[static_cast<std::size_t>(ask.rank)].node_rank}, ask);
+  constexpr int kNotFound = -46;  // PMIX_ERR_NOT_FOUND
+  send_to_nodes({ask.node}, ModexAnswer{.node = ask.node, .id = ask.id, .status = kNotFound});
+}
+
 void Job::pass_fences() {
-  while (const auto next = mpi_.next_release())
-    links_.send(state_.agents().agent_of(next->node), next->message);
+  while (const auto next = mpi_.next_release()) send_to_nodes(next->nodes, next->message);
   if (auto problem = mpi_.take_problem())
     feed(FenceFailed{std::move(problem->ranks), problem->waited});
 }

@@ -14,12 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Returns whether a rank ended as one that got TERM from outside. Its node often goes next, as a pod
-/// that is deleted: a restart before that is lost with it.
+/// Returns whether a rank ended as one that got TERM from outside. Its node often goes next, as a
+/// pod that is deleted: a restart before that is lost with it.
 bool was_told_to_end(const Cause& cause) {
-  return cause.kind == Cause::Kind::rank &&
-         (cause.end.status.code() == contract::kExitTerminated ||
-          cause.end.status.signal() == SIGTERM);
+  return cause.kind == Cause::Kind::rank && (cause.end.status.code() == contract::kExitTerminated ||
+                                             cause.end.status.signal() == SIGTERM);
 }
 
 }  // namespace

@@ -25,11 +25,14 @@ EnvList family_env(const Placement& placement, int rank, const RankFamilies& fam
 
 /// Returns one rank's place for its MPI library. The agent adds PMI_FD. Pure.
 EnvList pmi_env(const Placement& placement, int rank);
+/// Returns the variables by which Open MPI 4 uses the PMIx server that its environment names. Pure.
+EnvList pmix_env();
 
 /// What the whole job has in common.
 struct JobIdentity {
   std::uint64_t id = 0;
-  std::string key{};  // 64 hexadecimal digits
+  std::string key{};        // 64 hexadecimal digits
+  std::string mpi_space{};  // of PMIx: a name that others cannot guess
   bool live_progress = false;
   std::chrono::milliseconds grace{10'000};  // between TERM and KILL
 };

@@ -20,7 +20,14 @@ std::string device_name(const Hello& hello, int slot) {
                                                                : std::to_string(slot);
 }
 
-MpiSpec mpi_spec(MpiWire wire, const Placement& placement) {
+MpiSpec mpi_spec(MpiWire wire, const Placement& placement, const std::string& space) {
+  if (wire == MpiWire::pmix) {
+    MpiSpec spec{.wire = wire, .size = placement.world_size(), .space = space};
+    for (const Node& node : placement.nodes) spec.nodes.push_back({node.host.name, node.ranks});
+    for (const Group& group : placement.groups)
+      spec.apps.push_back({group.first_rank, group.ranks});
+    return spec;
+  }
   std::vector<int> node_of_rank;
   for (const RankPlace& rank : placement.ranks) node_of_rank.push_back(rank.node_rank);
   return {.wire = wire,
@@ -120,7 +127,9 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.port = request.master.port;
   spec.job_cookie = job_id_text(identity.id);
   spec.keep_agent = request.policy.max_restarts > 0;
-  if (request.mpi != MpiWire::none) spec.mpi = mpi_spec(request.mpi, placement);
+  if (request.mpi != MpiWire::none)
+    spec.mpi =
+        mpi_spec(request.mpi, placement, fmt::format("{}-{}", identity.mpi_space, placement.epoch));
   for (const int number : place.ranks) {
     const RankPlace& rank = placement.ranks[static_cast<std::size_t>(number)];
     RankSpec& rank_spec = spec.ranks.emplace_back();
@@ -128,12 +137,14 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     rank_spec.local_rank = rank.local_rank;
     rank_spec.program = rank.group;
     rank_spec.env = rank_place_env(placement, number);
-    const EnvList families = family_env(placement, number, request.environment.families);
+    RankFamilies wanted = request.environment.families;
+    wanted.openmpi = wanted.openmpi || request.mpi == MpiWire::pmix;
+    const EnvList families = family_env(placement, number, wanted);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
-    if (request.mpi != MpiWire::none) {
-      const EnvList pmi = pmi_env(placement, number);
-      rank_spec.env.insert(rank_spec.env.end(), pmi.begin(), pmi.end());
-    }
+    EnvList of_mpi;
+    if (request.mpi == MpiWire::pmi1) of_mpi = pmi_env(placement, number);
+    if (request.mpi == MpiWire::pmix) of_mpi = pmix_env();
+    rank_spec.env.insert(rank_spec.env.end(), of_mpi.begin(), of_mpi.end());
     if (request.bind != Bind::none)
       rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;

@@ -1,11 +1,13 @@
-// MPI fences of a whole job at the root: waits for every node, passes on the pairs, and names the
-// ranks that are missing. Pure.
+// Fences of MPI libraries at the root: waits for every node that takes part, joins their data, and
+// names the ranks that are missing. Pure.
 #pragma once
 
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,9 @@
 
 namespace ds::launcher {
 
+/// Bytes of data in one frame of a fence; more data is sent in several frames.
+inline constexpr std::size_t kFenceFrameBytes = std::size_t{1} << 20;
+
 /// Why a fence does not complete.
 struct FenceProblem {
   std::vector<int> ranks{};            // that have not joined it, ascending
@@ -21,14 +26,15 @@ struct FenceProblem {
   friend bool operator==(const FenceProblem&, const FenceProblem&) = default;
 };
 
-/// Promise: each pair is sent once to every node but its own. A fence that cannot complete, because
-///          a rank has ended, or does not complete within `timeout`, is one problem. A second join
-///          of a node that waits is ignored.
-/// Cost:    memory and traffic of nodes x pairs at a fence.
+/// Promise: every node of a fence gets the same messages, with the data of all its nodes in their
+///          order. A fence that cannot complete because a rank has ended is one problem. A second
+///          join of a node that waits is ignored.
+/// Cost:    memory of the data of open fences, once.
 /// Threads: one.   Errors: none.
 class FenceGather {
  public:
-  /// `timeout`: from the first rank that is known to wait; 0: never.
+  /// `timeout`: for the job's first fence, from the first rank that is known to wait; 0: none. In
+  /// later fences ranks may wait for one that computes, so only the end of a rank is a problem.
   explicit FenceGather(std::chrono::milliseconds timeout = {}) : timeout_(timeout) {}
 
   /// Begins an epoch; `ranks` has the ranks of each node.
@@ -45,39 +51,44 @@ class FenceGather {
   }
 
   struct Release {
-    int node = 0;
+    std::vector<int> nodes;
     FenceOut message{};
     friend bool operator==(const Release&, const Release&) = default;
   };
-  /// Returns the next message of a fence that has completed; nothing after the last one. Called
-  /// until then after each take(), so that only one node's copy of the pairs is in memory here.
+  /// Returns the next message of fences that have completed; nothing after the last one.
   std::optional<Release> next_release();
   std::optional<FenceProblem> take_problem() { return std::exchange(problem_, std::nullopt); }
 
  private:
-  struct NodeFence {
-    std::vector<int> ranks;
+  struct Part {  // of one node
     bool joined = false;
-    std::optional<std::vector<int>> missing{};  // as the node has reported it
-    KeyValues pairs{};                          // of this fence
+    std::deque<std::string> data{};
+  };
+  struct Fence {
+    std::map<int, Part> parts;  // by node
+    std::set<int> ranks{};      // that take part; empty: all
+    std::size_t joined = 0;
   };
 
-  NodeFence& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] bool knows(int index) const {
-    return index >= 0 && static_cast<std::size_t>(index) < nodes_.size();
+  [[nodiscard]] bool knows(int node) const {
+    return node >= 0 && static_cast<std::size_t>(node) < ranks_.size();
   }
+  Fence& fence_of(const FenceIn& message);
   void wait_from(Clock::time_point now);
   void look_for_ended();
-  void prepare_release(std::size_t to);
-  [[nodiscard]] std::vector<int> missing() const;
+  void release(const std::string& name, Fence fence);
+  [[nodiscard]] std::vector<int> missing(const Fence& fence) const;
+  [[nodiscard]] std::vector<int> missing_in_first() const;
 
   std::chrono::milliseconds timeout_;
-  std::vector<NodeFence> nodes_;
-  std::size_t joined_ = 0;
+  std::vector<std::vector<int>> ranks_;      // of each node
+  std::map<std::string, Fence> fences_;      // open ones, by name
+  std::map<int, std::vector<int>> waiting_;  // missing ranks of a node, as it has reported them
   std::set<int> ended_;
-  bool waits_ = false;  // some rank waits in a fence
+  bool first_done_ = false;
+  bool waits_ = false;  // some rank waits in the first fence
   Clock::time_point due_ = Clock::time_point::max();
-  std::size_t next_to_ = 0;  // the next node to release, of a completed fence
+  std::uint64_t completed_ = 0;
   std::deque<Release> prepared_;
   std::optional<FenceProblem> problem_;
 };

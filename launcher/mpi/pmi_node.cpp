@@ -14,26 +14,8 @@ constexpr std::size_t kPairOverhead = 64;
 
 }  // namespace
 
-template <class Fence>
-std::vector<Fence> cut_pairs(KeyValues pairs) {
-  std::vector<Fence> frames(1);
-  std::size_t bytes = 0;
-  for (auto& pair : pairs) {
-    const std::size_t more = pair.first.size() + pair.second.size() + 2 * sizeof(std::uint32_t);
-    if (bytes + more > kFenceFrameBytes) {
-      frames.back().last = false;
-      frames.emplace_back();
-      bytes = 0;
-    }
-    bytes += more;
-    frames.back().pairs.push_back(std::move(pair));
-  }
-  return frames;
-}
-template std::vector<FenceIn> cut_pairs<FenceIn>(KeyValues);
-template std::vector<FenceOut> cut_pairs<FenceOut>(KeyValues);
-
-PmiNode::PmiNode(const Spec& spec, const std::string& space) {
+PmiNode::PmiNode(const Spec& spec, const std::string& space)
+    : alone_(std::ssize(spec.ranks) == spec.mpi.size) {
   for (const RankSpec& rank : spec.ranks)
     ranks_.push_back(
         {rank.rank, PmiRank({.space = space, .size = spec.mpi.size, .appnum = rank.program}), {}});
@@ -78,8 +60,11 @@ void PmiNode::put(std::size_t index, PmiPut step) {
 }
 
 void PmiNode::store(const std::string& key, std::string value) {
-  space_bytes_ += key.size() + value.size() + kPairOverhead;
-  space_.insert_or_assign(key, std::move(value));
+  const auto [at, is_new] = space_.try_emplace(key);
+  if (is_new) space_bytes_ += key.size() + kPairOverhead;
+  space_bytes_ += value.size();
+  space_bytes_ -= at->second.size();
+  at->second = std::move(value);
 }
 
 void PmiNode::get(std::size_t index, const PmiGet& step) {
@@ -96,12 +81,14 @@ void PmiNode::join(Clock::time_point now) {
   }
   report_at_.reset();
   reported_.clear();
-  for (FenceIn& message : cut_pairs<FenceIn>(std::exchange(new_pairs_, {})))
-    messages_.emplace_back(std::move(message));
+  const KeyValues pairs = std::exchange(new_pairs_, {});
+  for (std::string& data : cut_pairs(alone_ ? KeyValues() : pairs))
+    messages_.emplace_back(FenceIn{.last = false, .data = std::move(data)});
+  std::get<FenceIn>(messages_.back()).last = true;
 }
 
 void PmiNode::take(FenceOut&& message) {
-  for (auto& [key, value] : message.pairs) store(key, std::move(value));
+  for (auto& [key, value] : read_pairs(message.data)) store(key, std::move(value));
   if (!message.last || waiting_ < ranks_.size()) return;
   waiting_ = 0;
   for (std::size_t i = 0; i < ranks_.size(); ++i) answer(i, ranks_[i].state.release());

@@ -10,24 +10,19 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "launcher/mpi/key_values.h"
 #include "launcher/mpi/pmi_rank.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
 
-/// Bytes of keys and values in one frame; more pairs are sent in several frames.
-inline constexpr std::size_t kFenceFrameBytes = std::size_t{1} << 20;
 /// Bytes of all keys and values on a node. A put beyond it is refused.
 inline constexpr std::size_t kMaxSpaceBytes = std::size_t{256} << 20;
 
-/// Cuts pairs into messages of at most kFenceFrameBytes; only the last one has `last` set. There
-/// is at least one.
-template <class Fence>
-std::vector<Fence> cut_pairs(KeyValues pairs);
-
 /// Promise: a fence costs one FenceIn to the root and one FenceOut back, if its pairs fit into one
-///          frame. Each pair is sent to the root once. A rank that breaks the protocol loses its
-///          connection and causes one MpiFailed; no bytes of a rank disturb other ranks.
+///          frame. Each pair is sent to the root once, and not at all by a node that has all ranks.
+///          A rank that breaks the protocol loses its connection and causes one MpiFailed; no bytes
+///          of a rank disturb other ranks.
 /// Threads: one.   Errors: none.
 class PmiNode {
  public:
@@ -79,6 +74,7 @@ class PmiNode {
   [[nodiscard]] std::vector<std::int32_t> missing() const;
 
   std::vector<Rank> ranks_;
+  bool alone_;  // the node has all ranks of the job
   std::unordered_map<std::string, std::string> space_;
   std::size_t space_bytes_ = 0;
   KeyValues new_pairs_;      // put since the last fence

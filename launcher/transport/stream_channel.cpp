@@ -21,7 +21,7 @@ void StreamChannel::attach(UniqueFd socket) {
   socket_.assign(asio::local::stream_protocol(), socket.release());
   socket_.non_blocking(true);
   wait_for_bytes();
-  if (!queue_.empty()) write();
+  start_writing();
   if (closing_ && queue_.empty()) shut_down();
 }
 
@@ -50,31 +50,30 @@ void StreamChannel::read() {
 
 void StreamChannel::send(Bytes bytes) {
   if (ended()) return;
-  unsent_ += bytes.size();
-  queue_.push_back(std::move(bytes));
-  if (queue_.size() == 1 && socket_.is_open()) write();
+  queue_.add(std::move(bytes));
+  start_writing();
+}
+
+void StreamChannel::send_shared(SharedBytes bytes) {
+  if (ended()) return;
+  queue_.add(std::move(bytes));
+  start_writing();
 }
 
 void StreamChannel::write() {
+  writing_ = true;
+  const std::span<const std::byte> next = queue_.front();
   socket_.async_send(
-      asio::buffer(queue_.front().data() + sent_, queue_.front().size() - sent_),
+      asio::buffer(next.data(), next.size()),
       [this, life = std::weak_ptr(events_)](const asio::error_code& error, std::size_t count) {
         if (!life.expired()) on_written(error, count);
       });
 }
 
 void StreamChannel::on_written(const asio::error_code& error, std::size_t count) {
-  unsent_ -= count;
-  sent_ += count;
-  if (error) {  // the reader sees the end as well
-    queue_.clear();
-    unsent_ = sent_ = 0;
-    return;
-  }
-  if (sent_ == queue_.front().size()) {
-    sent_ = 0;
-    queue_.pop_front();
-  }
+  writing_ = false;
+  if (error) return queue_.clear();  // the reader sees the end as well
+  queue_.sent(count);
   if (!queue_.empty()) return write();
   if (closing_) shut_down();
 }

@@ -5,7 +5,6 @@
 #include <asio/local/stream_protocol.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +19,8 @@ class StreamChannel : public Channel {
  public:
   StreamChannel(asio::io_context& io, std::string host_name, ChannelEvents events);
   void send(Bytes bytes) override;
-  [[nodiscard]] std::size_t unsent() const override { return unsent_; }
+  void send_shared(SharedBytes bytes) override;
+  [[nodiscard]] std::size_t unsent() const override { return queue_.size(); }
   void close() override;
 
  protected:
@@ -41,6 +41,9 @@ class StreamChannel : public Channel {
  private:
   void wait_for_bytes();
   void read();
+  void start_writing() {
+    if (!writing_ && !queue_.empty() && socket_.is_open()) write();
+  }
   void write();
   void on_written(const asio::error_code& error, std::size_t count);
   void shut_down();
@@ -48,9 +51,8 @@ class StreamChannel : public Channel {
   std::string host_name_;
   asio::local::stream_protocol::socket socket_;
   asio::steady_timer timer_;
-  std::deque<Bytes> queue_;
-  std::size_t sent_ = 0;  // bytes of the first element
-  std::size_t unsent_ = 0;
+  SendQueue queue_;
+  bool writing_ = false;
   bool closing_ = false;
 };
 

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "launcher/hosts/hostfile.h"
+#include "launcher/transport/send_queue.h"
 
 namespace ds::launcher {
-
-using Bytes = std::vector<std::byte>;
 
 /// The stages of reaching a host, as messages name them.
 namespace stage {
@@ -57,6 +56,8 @@ class Channel {
   virtual ~Channel() = default;
   /// Queues bytes for the agent's standard input. Never blocks.
   virtual void send(Bytes bytes) = 0;
+  /// As send(); the bytes stay shared where the channel sends them as they are.
+  virtual void send_shared(SharedBytes bytes) { send(Bytes(*bytes)); }
   /// Returns the number of bytes that are queued and not yet handed to the system.
   [[nodiscard]] virtual std::size_t unsent() const = 0;
   /// Returns the numeric address of the node; empty before it is reached, and for channels without

@@ -34,7 +34,11 @@ void fields(auto& a, OutputSpec& m) {
 }
 void fields(auto& a, MpiSpec& m) {
   a("wire", m.wire), a("size", m.size), a("process_mapping", m.process_mapping);
+  a("space", m.space), a("nodes", m.nodes), a("apps", m.apps);
 }
+void fields(auto& a, MpiNode& m) { a("name", m.name), a("ranks", m.ranks); }
+void fields(auto& a, MpiApp& m) { a("first_rank", m.first_rank), a("size", m.size); }
+void fields(auto& a, PmixReady::Rank& m) { a("env", m.env); }
 void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
 
 // Messages.
@@ -88,18 +92,32 @@ void fields(auto&, Cleared&) {}
 void fields(auto& a, Swept& m) { a("killed", m.killed); }
 void fields(auto& a, ErrorFile& m) { a("rank", m.rank), a("text", m.text); }
 void fields(auto& a, Probed& m) { a("search", m.search), a("results", m.results); }
-void fields(auto& a, FenceOut& m) { a("last", m.last), a("pairs", m.pairs); }
-void fields(auto& a, FenceIn& m) { a("last", m.last), a("pairs", m.pairs); }
+void fields(auto& a, FenceOut& m) {
+  a("name", m.name), a("last", m.last), a("number", m.number), a("data", m.data);
+}
+void fields(auto& a, FenceIn& m) {
+  a("name", m.name), a("ranks", m.ranks), a("last", m.last), a("data", m.data);
+}
 void fields(auto& a, FenceWaits& m) { a("missing", m.missing); }
 void fields(auto& a, MpiFailed& m) {
   a("rank", m.rank), a("code", m.code), a("text", m.text), a("time", m.time);
 }
 
+void fields(auto& a, ModexAsk& m) { a("rank", m.rank), a("node", m.node), a("id", m.id); }
+void fields(auto& a, ModexAnswer& m) {
+  a("node", m.node), a("id", m.id), a("status", m.status), a("data", m.data);
+}
+void fields(auto& a, PmixNotice& m) { a("data", m.data); }
+void fields(auto& a, PmixReady& m) { a("ranks", m.ranks); }
+void fields(auto& a, PmixRank& m) { a("rank", m.rank), a("step", m.step); }
+void fields(auto& a, PmixLine& m) { a("rank", m.rank), a("text", m.text); }
+
 // The largest value of each enumeration that travels.
 constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::bind; }
 constexpr Bind last_value(Bind /*any*/) { return Bind::cores; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
-constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmi1; }
+constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmix; }
+constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::lost; }
 
 template <class T>
 concept HasFields = requires(T& part, int& visitor) {

@@ -16,12 +16,15 @@ struct MessageType {
 };
 // In the order of Message. A number that was in use is not given to another message.
 constexpr MessageType kTypes[] = {
-    {1, "Spec"},     {2, "Go"},       {3, "Signal"},      {4, "Kill"},      {5, "Stop"},
-    {6, "Suspend"},  {7, "Resume"},   {8, "Heartbeat"},   {9, "Credit"},    {10, "Sweep"},
-    {11, "Probe"},   {12, "Stdin"},   {14, "Window"},     {15, "Watch"},    {16, "FenceOut"},
-    {32, "Hello"},   {33, "Ready"},   {34, "Started"},    {35, "Output"},   {36, "Exited"},
-    {37, "Problem"}, {38, "Bye"},     {39, "Cleared"},    {40, "Swept"},    {41, "ErrorFile"},
-    {42, "Probed"},  {43, "FenceIn"}, {44, "FenceWaits"}, {45, "MpiFailed"}};
+    {1, "Spec"},       {2, "Go"},        {3, "Signal"},       {4, "Kill"},
+    {5, "Stop"},       {6, "Suspend"},   {7, "Resume"},       {8, "Heartbeat"},
+    {9, "Credit"},     {10, "Sweep"},    {11, "Probe"},       {12, "Stdin"},
+    {14, "Window"},    {15, "Watch"},    {16, "FenceOut"},    {32, "Hello"},
+    {33, "Ready"},     {34, "Started"},  {35, "Output"},      {36, "Exited"},
+    {37, "Problem"},   {38, "Bye"},      {39, "Cleared"},     {40, "Swept"},
+    {41, "ErrorFile"}, {42, "Probed"},   {43, "FenceIn"},     {44, "FenceWaits"},
+    {45, "MpiFailed"}, {64, "ModexAsk"}, {65, "ModexAnswer"}, {66, "PmixNotice"},
+    {80, "PmixReady"}, {81, "PmixRank"}, {82, "PmixLine"}};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);
 
 /// Form of the frame header. The version of the messages is in Hello.
@@ -108,7 +111,9 @@ bool operator==(const Stdin& a, const Stdin& b) {
          std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
 }
 
-Bytes encode(const Envelope& envelope, const Message& message) {
+namespace {
+
+Bytes encode_payload(const Message& message) {
   Bytes payload;
   payload.reserve(kUsualPayload);
   FieldWriter writer(payload);
@@ -124,11 +129,29 @@ Bytes encode(const Envelope& envelope, const Message& message) {
                             payload.size(), kMaxFrameBytes),
                 "move long lists into a file");
   }
+  return payload;
+}
+
+}  // namespace
+
+Bytes encode(const Envelope& envelope, const Message& message) {
+  const Bytes payload = encode_payload(message);
   Bytes frame;
   frame.reserve(kFrameHeaderBytes + payload.size());
   write_header(frame, envelope, kTypes[message.index()].number, payload.size());
   frame.insert(frame.end(), payload.begin(), payload.end());
   return frame;
+}
+
+SharedFrame::SharedFrame(const Message& message)
+    : type_(kTypes[message.index()].number),
+      payload_(std::make_shared<const Bytes>(encode_payload(message))) {}
+
+Bytes SharedFrame::header(const Envelope& envelope) const {
+  Bytes header;
+  header.reserve(kFrameHeaderBytes);
+  write_header(header, envelope, type_, payload_->size());
+  return header;
 }
 
 void write_output_header(std::span<std::byte, kOutputHeaderBytes> room, const Envelope& envelope,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,6 +45,19 @@ struct Frame {
 /// Returns one frame: header and payload.
 /// Errors:  Error{config} if the payload exceeds kMaxFrameBytes (a huge environment or command).
 Bytes encode(const Envelope& envelope, const Message& message);
+
+/// A message for many channels: its payload is encoded once, and only the headers differ.
+class SharedFrame {
+ public:
+  /// Errors:  as encode().
+  explicit SharedFrame(const Message& message);
+  [[nodiscard]] Bytes header(const Envelope& envelope) const;
+  [[nodiscard]] const std::shared_ptr<const Bytes>& payload() const { return payload_; }
+
+ private:
+  std::uint8_t type_;
+  std::shared_ptr<const Bytes> payload_;
+};
 
 /// Bytes before the text of an Output frame. A reader of a pipe that leaves this room in front of
 /// the text, and fills it with write_output_header, does not copy the text.

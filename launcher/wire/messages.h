@@ -295,6 +295,7 @@ struct Probed {
 using Message =
     std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Probe,
                  Stdin, Window, Watch, FenceOut, Hello, Ready, Started, Output, Exited, Problem,
-                 Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed>;
+                 Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed, ModexAsk,
+                 ModexAnswer, PmixNotice, PmixReady, PmixRank, PmixLine>;
 
 }  // namespace ds::launcher

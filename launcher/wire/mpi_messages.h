@@ -1,4 +1,5 @@
-// Messages between root and agent for the MPI libraries of ranks (docs/mpi.md). Part of messages.h.
+// Messages between root and agent, and between an agent and its PMIx server, for the MPI libraries
+// of ranks (docs/mpi.md). Part of messages.h.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +16,55 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 /// How the MPI libraries of a node's ranks find each other (docs/mpi.md).
 enum class MpiWire : std::uint8_t {
   none,  // they do not; ranks get no descriptor
-  pmi1   // PMI-1 over an inherited descriptor
+  pmi1,  // PMI-1 over an inherited descriptor
+  pmix   // PMIx, by a server process beside the agent
+};
+/// A node as PMIx names it.
+struct MpiNode {
+  std::string name{};
+  std::vector<std::int32_t> ranks{};  // ascending
+  friend bool operator==(const MpiNode&, const MpiNode&) = default;
+};
+/// A program of the job: consecutive ranks.
+struct MpiApp {
+  std::int32_t first_rank = 0;
+  std::int32_t size = 0;
+  friend bool operator==(const MpiApp&, const MpiApp&) = default;
 };
 struct MpiSpec {
   MpiWire wire = MpiWire::none;
   std::int32_t size = 0;          // ranks of the whole job
   std::string process_mapping{};  // the value of PMI_process_mapping; empty: not offered
+  // Only for PMIx:
+  std::string space{};  // the namespace; secret, because a client proves itself by naming it
+  std::vector<MpiNode> nodes{};
+  std::vector<MpiApp> apps{};
   friend bool operator==(const MpiSpec&, const MpiSpec&) = default;
 };
 
-/// Completes an MPI fence: the pairs that ranks of all other nodes have put before it. Many pairs
-/// come in several frames.
+/// Completes a fence: the data that all its nodes have given. Much data comes in several frames.
+/// A fence of one node carries no data.
 struct FenceOut {
-  bool last = true;  // the ranks of the node go on
-  KeyValues pairs{};
+  std::string name{};
+  bool last = true;          // the ranks go on
+  std::uint64_t number = 0;  // of this fence among all of the job, from 1
+  std::string data{};
   friend bool operator==(const FenceOut&, const FenceOut&) = default;
 };
 
 // Agent to root.
 
-/// All ranks of the node wait in an MPI fence. Carries the pairs that they have put since the last
-/// one, in several frames if there are many. Answered by FenceOut.
+/// All ranks of the node that take part wait in a fence. Carries their data, in several frames if
+/// it is much; data of a frame stays together in FenceOut. Answered by FenceOut.
 struct FenceIn {
-  bool last = true;  // no more pairs follow
-  KeyValues pairs{};
+  std::string name{};                 // of the fences that are open at one time
+  std::vector<std::int32_t> ranks{};  // that take part, of all nodes; empty: all of the job
+  bool last = true;                   // no more data follows
+  std::string data{};
   friend bool operator==(const FenceIn&, const FenceIn&) = default;
 };
-/// Some ranks of the node have waited in an MPI fence for others of the node, for a second or more.
+/// Some ranks of the node have waited in a fence of all ranks for others of the node, for a second
+/// or more.
 struct FenceWaits {
   std::vector<std::int32_t> missing{};  // ranks of the node that have not joined it
   friend bool operator==(const FenceWaits&, const FenceWaits&) = default;
@@ -53,6 +76,56 @@ struct MpiFailed {
   std::string text{};      // "called MPI_Abort(3)", follows the name of the rank
   std::uint64_t time = 0;  // on the agent's steady clock
   friend bool operator==(const MpiFailed&, const MpiFailed&) = default;
+};
+
+// Between PMIx servers, through their agents and the root.
+
+/// A rank of one node wants what a rank of another node has published for all.
+struct ModexAsk {
+  std::int32_t rank = 0;  // whose data is wanted; its node gets the request
+  std::int32_t node = 0;  // that asks; set by the root
+  std::uint64_t id = 0;   // of the request on that node
+  friend bool operator==(const ModexAsk&, const ModexAsk&) = default;
+};
+struct ModexAnswer {
+  std::int32_t node = 0;  // that has asked
+  std::uint64_t id = 0;
+  std::int32_t status = 0;  // of PMIx; 0: success
+  std::string data{};
+  friend bool operator==(const ModexAnswer&, const ModexAnswer&) = default;
+};
+/// An event for the ranks of all other nodes, as PMIx packs it.
+struct PmixNotice {
+  std::string data{};
+  friend bool operator==(const PmixNotice&, const PmixNotice&) = default;
+};
+
+// PMIx server to its agent, on the same machine. The server also sends Problem and MpiFailed.
+
+/// The server serves; ranks may start with these variables, in the order of Spec::ranks.
+struct PmixReady {
+  struct Rank {
+    KeyValues env{};
+    friend bool operator==(const Rank&, const Rank&) = default;
+  };
+  std::vector<Rank> ranks{};
+  friend bool operator==(const PmixReady&, const PmixReady&) = default;
+};
+struct PmixRank {
+  enum class Step : std::uint8_t {
+    connected,  // has called MPI_Init
+    finalized,  // has called MPI_Finalize
+    lost        // its connection ended without it
+  };
+  std::int32_t rank = 0;
+  Step step = Step::connected;
+  friend bool operator==(const PmixRank&, const PmixRank&) = default;
+};
+/// A line for the user.
+struct PmixLine {
+  std::int32_t rank = 0;
+  std::string text{};
+  friend bool operator==(const PmixLine&, const PmixLine&) = default;
 };
 
 }  // namespace ds::launcher

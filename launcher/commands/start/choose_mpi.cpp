@@ -10,18 +10,55 @@
 namespace ds::launcher {
 namespace {
 
-constexpr const char* kNone = "; with --mpi none each rank is a world of its own";
+constexpr const char* kNone = "with --mpi none each rank is a world of its own";
 
-/// Refuses libraries of Open MPI and others, which would ignore PMI-1.
-void refuse_foreign(const std::vector<MpiProgram>& programs) {
-  for (const MpiProgram& program : programs)
-    if (program.library && !speaks_pmi1(*program.library))
-      throw Error(ErrorKind::config,
-                  fmt::format("{} is linked with {}, which needs PMIx; dslaunch offers PMI-1",
-                              program.name, *program.library),
-                  fmt::format("run it with the mpirun of that library, or build it with MPICH, "
-                              "MVAPICH or Intel MPI{}",
-                              kNone));
+Error refusal(std::string what, const std::string& hint) {
+  return {ErrorKind::config, std::move(what), fmt::format("{}; {}", hint, kNone)};
+}
+
+std::string linked(const MpiProgram& program) {
+  return fmt::format("{} is linked with {}", program.name, *program.library);
+}
+
+MpiWire wire_of(const MpiProgram& program) {
+  return program.library ? wire_of_library(*program.library) : MpiWire::none;
+}
+
+/// Refuses libraries that would not find their peers by what is offered; PMI-1 and PMIx are.
+void refuse_foreign(MpiChoice choice, const std::vector<MpiProgram>& programs) {
+  for (const MpiProgram& program : programs) {
+    if (!program.library || choice == MpiChoice::pmix) continue;
+    if (wire_of(program) == MpiWire::none)
+      throw refusal(linked(program) + ", which dslaunch does not know",
+                    "run it with the mpirun of that library, or name what the library needs with "
+                    "--mpi pmi1 or --mpi pmix");
+    if (choice == MpiChoice::pmi1 && wire_of(program) == MpiWire::pmix)
+      throw refusal(linked(program) + ", which needs PMIx", "use --mpi pmix");
+  }
+}
+
+/// Returns what the programs' libraries need; they must agree.
+MpiWire common_wire(const std::vector<MpiProgram>& programs) {
+  const auto with = std::ranges::find_if(
+      programs, [](const MpiProgram& program) { return program.library.has_value(); });
+  if (with == programs.end()) return MpiWire::none;
+  for (const MpiProgram& program : programs) {
+    if (!program.library)
+      throw refusal(fmt::format("{}, but {} with no MPI library", linked(*with), program.name),
+                    fmt::format("use --mpi {} if all programs belong to one MPI job",
+                                wire_of(*with) == MpiWire::pmix ? "pmix" : "pmi1"));
+    if (wire_of(program) != wire_of(*with))
+      throw refusal(
+          fmt::format("{}, but {}: they cannot be one MPI job", linked(*with), linked(program)),
+          "build all programs with one MPI library");
+  }
+  return wire_of(*with);
+}
+
+MpiWire wanted_wire(MpiChoice choice, const std::vector<MpiProgram>& programs) {
+  if (choice == MpiChoice::pmi1) return MpiWire::pmi1;
+  if (choice == MpiChoice::pmix) return MpiWire::pmix;
+  return common_wire(programs);
 }
 
 }  // namespace
@@ -30,23 +67,15 @@ MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
                    const Placement& placement) {
   if (choice == MpiChoice::none) return MpiWire::none;
   const bool alone = placement.shown_world() == 1;
-  if (!alone) refuse_foreign(programs);
-  const auto has = [](const MpiProgram& program) {
-    return program.library && speaks_pmi1(*program.library);
-  };
-  const auto with = std::ranges::find_if(programs, has);
-  if (choice == MpiChoice::automatic && with == programs.end()) return MpiWire::none;
-  const auto without = std::ranges::find_if_not(programs, has);
-  if (choice == MpiChoice::automatic && without != programs.end())
-    throw Error(ErrorKind::config,
-                fmt::format("{} is linked with {}, but {} with no MPI library", with->name,
-                            *with->library, without->name),
-                fmt::format("use --mpi pmi1 if all programs belong to one MPI job{}", kNone));
+  if (!alone) refuse_foreign(choice, programs);
+  const MpiWire wire = wanted_wire(choice, programs);
+  // A rank alone needs no server, which its node might not have.
+  if (wire == MpiWire::none || (alone && choice == MpiChoice::automatic && wire == MpiWire::pmix))
+    return MpiWire::none;
   if (placement.shown_world() != placement.world_size())
-    throw Error(
-        ErrorKind::config, "ranks of an MPI job cannot be started by several launchers",
-        fmt::format("start all nodes with one dslaunch and a hostfile, without --part{}", kNone));
-  return MpiWire::pmi1;
+    throw refusal("ranks of an MPI job cannot be started by several launchers",
+                  "start all nodes with one dslaunch and a hostfile, without --part");
+  return wire;
 }
 
 }  // namespace ds::launcher

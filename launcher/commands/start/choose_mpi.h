@@ -18,8 +18,9 @@ struct MpiProgram {
 };
 
 /// Returns what the ranks get. A job of one rank needs no launcher, so any library is accepted.
-/// Errors:  Error{config}: a library that needs more than PMI-1, only some programs with a library,
-///          or ranks that other launchers start (--part): each rank would be a world of its own.
+/// Errors:  Error{config}: a library that is not known, programs with different libraries or only
+///          some with one, or ranks that other launchers start (--part): each rank would be a world
+///          of its own.
 MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
                    const Placement& placement);
 

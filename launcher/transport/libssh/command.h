@@ -19,7 +19,8 @@ class CommandSession final : public Session, public SshLink {
   ~CommandSession() override { release(); }
 
   void send(Bytes bytes) override;
-  [[nodiscard]] std::size_t unsent() const override { return unsent_; }
+  void send_shared(SharedBytes bytes) override;
+  [[nodiscard]] std::size_t unsent() const override { return queue_.size(); }
   void copy_now() override;
   void close() override;
 
@@ -72,9 +73,7 @@ class CommandSession final : public Session, public SshLink {
   std::string heard_;         // the last bytes of standard output before the answer
   std::optional<int> exit_status_;
   std::string exit_signal_;
-  std::deque<Bytes> queue_;
-  std::size_t queue_offset_ = 0;
-  std::size_t unsent_ = 0;
+  SendQueue queue_;
   Bytes inbox_;
   std::string noise_;
 };

@@ -39,15 +39,11 @@ bool CommandSession::run() {
 void CommandSession::flush() {
   if (copy_ && !answered_) return send_copy();
   while (!queue_.empty() && !channel_closed_) {
-    const Bytes& bytes = queue_.front();
-    const int count = ssh_channel_write(channel_, bytes.data() + queue_offset_,
-                                        static_cast<std::uint32_t>(bytes.size() - queue_offset_));
+    const std::span<const std::byte> bytes = queue_.front();
+    const int count =
+        ssh_channel_write(channel_, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
     if (count <= 0) return;  // no window, a key exchange, or a broken connection that run() notices
-    queue_offset_ += static_cast<std::size_t>(count);
-    unsent_ -= static_cast<std::size_t>(count);
-    if (queue_offset_ < bytes.size()) continue;
-    queue_.pop_front();
-    queue_offset_ = 0;
+    queue_.sent(static_cast<std::size_t>(count));
   }
   if (eof_wanted_ && !eof_sent_ && queue_.empty() && !channel_closed_)
     eof_sent_ = ssh_channel_send_eof(channel_) != SSH_AGAIN;
@@ -209,13 +205,14 @@ void CommandSession::hear(std::string_view text) {
 
 void CommandSession::send(Bytes bytes) {
   if (bytes.empty() || session_ == nullptr) return;
-  unsent_ += bytes.size();
   // Small messages of one turn of the event loop are sent as one packet.
-  if (!queue_.empty() && queue_.back().size() + bytes.size() <= kPacket) {
-    queue_.back().insert(queue_.back().end(), bytes.begin(), bytes.end());
-  } else {
-    queue_.push_back(std::move(bytes));
-  }
+  queue_.add(std::move(bytes), kPacket);
+  post_wake();
+}
+
+void CommandSession::send_shared(SharedBytes bytes) {
+  if (session_ == nullptr) return;
+  queue_.add(std::move(bytes));
   post_wake();
 }
 

@@ -112,6 +112,7 @@ class SshLink {
  public:
   virtual ~SshLink() = default;
   virtual void send(Bytes bytes) = 0;
+  virtual void send_shared(SharedBytes bytes) = 0;
   [[nodiscard]] virtual std::size_t unsent() const = 0;
   virtual void copy_now() = 0;
   virtual void close() = 0;

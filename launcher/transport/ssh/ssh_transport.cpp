@@ -40,6 +40,10 @@ class SshChannel final : public Channel {
     unsent_ += bytes.size();
     queue_.push_back(std::move(bytes));
   }
+  void send_shared(SharedBytes bytes) override {
+    if (opened_) return link_->send_shared(std::move(bytes));
+    send(Bytes(*bytes));  // Before the agent answers, only its first frames wait.
+  }
   [[nodiscard]] std::size_t unsent() const override { return opened_ ? link_->unsent() : unsent_; }
   [[nodiscard]] std::string peer_address() const override { return peer_address_; }
   void close() override {

@@ -1,4 +1,5 @@
-// Tests which programs are offered PMI-1, and which are refused because their ranks would not meet.
+// Tests which programs are offered PMI-1 or PMIx, and which are refused because their ranks would
+// not meet.
 #include "launcher/commands/start/choose_mpi.h"
 
 #include <doctest/doctest.h>
@@ -34,20 +35,22 @@ std::string refused(MpiChoice choice, const std::vector<MpiProgram>& programs,
 
 }  // namespace
 
-TEST_CASE("the libraries of MPICH, MVAPICH and Intel MPI speak PMI-1, those of Open MPI do not") {
+TEST_CASE("an MPI library's name says how it finds its peers") {
   for (const char* name : {"libmpich.so.12", "libmpi.so.12", "libmpichcxx.so.12",
                            "libmpifort.so.12", "libmpicxx.so.12"})
-    CHECK(speaks_pmi1(name));
-  for (const char* name : {"libmpi.so.40", "libmpi.so.20", "libmpi_cxx.so.40", "libmpi_mpifh.so.40",
-                           "libmpi_gnu_91.so.12", "libc.so.6", ""})
-    CHECK_FALSE(speaks_pmi1(name));
+    CHECK(wire_of_library(name) == MpiWire::pmi1);
+  for (const char* name : {"libmpi.so.40", "libmpi_cxx.so.40", "libmpi_mpifh.so.40"})
+    CHECK(wire_of_library(name) == MpiWire::pmix);
+  for (const char* name : {"libmpi.so.20", "libmpi_gnu_91.so.12", "libc.so.6", ""})
+    CHECK(wire_of_library(name) == MpiWire::none);
 }
 
-TEST_CASE("automatically, programs with such a library get PMI-1, others nothing") {
+TEST_CASE("automatically, programs get what their library needs, others nothing") {
   CHECK(choose_mpi(MpiChoice::automatic, {kMpich}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::automatic, {kMpich, kMpich}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::automatic, {kPlain}, ranks(2)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::automatic, {kMpich}, ranks(1)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::automatic, {kOpenMpi}, ranks(2)) == MpiWire::pmix);
 }
 
 TEST_CASE("what was asked for counts") {
@@ -55,12 +58,18 @@ TEST_CASE("what was asked for counts") {
   CHECK(choose_mpi(MpiChoice::pmi1, {kPlain, kMpich}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::none, {kMpich}, ranks(2)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::none, {kOpenMpi}, ranks(2)) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::pmix, {kPlain, kMpich}, ranks(2)) == MpiWire::pmix);
+  CHECK(choose_mpi(MpiChoice::pmix, {kOpenMpi}, ranks(1)) == MpiWire::pmix);
 }
 
 TEST_CASE("ranks that would each be a world of their own are refused") {
-  for (const MpiChoice choice : {MpiChoice::automatic, MpiChoice::pmi1})
-    CHECK(refused(choice, {kOpenMpi}) ==
-          "./b.out is linked with libmpi.so.40, which needs PMIx; dslaunch offers PMI-1");
+  CHECK(refused(MpiChoice::pmi1, {kOpenMpi}) ==
+        "./b.out is linked with libmpi.so.40, which needs PMIx");
+  CHECK(refused(MpiChoice::automatic, {{"./c.out", "libmpi_gnu_91.so.12"}}) ==
+        "./c.out is linked with libmpi_gnu_91.so.12, which dslaunch does not know");
+  CHECK(refused(MpiChoice::automatic, {kMpich, kOpenMpi}) ==
+        "./a.out is linked with libmpich.so.12, but ./b.out is linked with libmpi.so.40: they "
+        "cannot be one MPI job");
   CHECK(choose_mpi(MpiChoice::automatic, {kOpenMpi}, ranks(1)) == MpiWire::none);
   CHECK(refused(MpiChoice::automatic, {kMpich, kPlain}) ==
         "./a.out is linked with libmpich.so.12, but ./plain with no MPI library");

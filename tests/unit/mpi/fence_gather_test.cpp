@@ -19,16 +19,16 @@ FenceGather two_nodes(std::chrono::milliseconds timeout = {}) {
   return gather;
 }
 
-/// "0: a=1, last; 1: last"
+/// "0,1: ab last": the nodes, the data, and the end of the fence.
 std::string released(FenceGather& gather) {
   std::string text;
-  while (const auto next = gather.next_release()) {
-    text += fmt::format("{}{}:", text.empty() ? "" : "; ", next->node);
-    for (const auto& [key, value] : next->message.pairs) text += fmt::format(" {}={}", key, value);
-    if (next->message.last) text += " last";
-  }
+  while (const auto next = gather.next_release())
+    text += fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", fmt::join(next->nodes, ","),
+                        next->message.data, next->message.last ? " last" : "");
   return text;
 }
+
+FenceIn part(const std::string& data, bool last = true) { return {.last = last, .data = data}; }
 
 std::string problem_of(FenceGather& gather) {
   const auto problem = gather.take_problem();
@@ -38,32 +38,78 @@ std::string problem_of(FenceGather& gather) {
 
 }  // namespace
 
-TEST_CASE("a fence ends when every node has come, and each pair goes once to each other node") {
+TEST_CASE(
+    "a fence ends when every node has come, and all nodes get the data in the order of nodes") {
   FenceGather gather;
   gather.begin({{0}, {1}, {2}});
-  gather.take(1, FenceIn{true, {{"b", "2"}}}, kBegin);
-  gather.take(0, FenceIn{false, {{"a", "1"}}}, kBegin);
-  gather.take(0, FenceIn{true, {{"c", "3"}}}, kBegin);
+  gather.take(1, part("b"), kBegin);
+  gather.take(0, part("a", false), kBegin);
+  gather.take(0, part("c"), kBegin);
   CHECK(released(gather).empty());
   gather.take(2, FenceIn{}, kBegin);
-  CHECK(released(gather) == "0: b=2 last; 1: a=1 c=3 last; 2: a=1 c=3 b=2 last");
+  CHECK(released(gather) == "0,1,2: acb last");
   CHECK(released(gather).empty());
   for (int node = 0; node < 3; ++node) gather.take(node, FenceIn{}, kBegin);
-  CHECK(released(gather) == "0: last; 1: last; 2: last");
+  CHECK(released(gather) == "0,1,2:  last");
 }
 
-TEST_CASE("many pairs go in several frames") {
+TEST_CASE("much data goes in several frames, and the parts of a node stay whole") {
   FenceGather gather = two_nodes();
-  KeyValues pairs;
-  for (int i = 0; i < 3000; ++i) pairs.emplace_back(fmt::format("{}", i), std::string(1000, 'v'));
-  gather.take(0, FenceIn{true, pairs}, kBegin);
+  for (int i = 0; i < 5; ++i)
+    gather.take(0, part(std::string(kFenceFrameBytes / 2 - 10, 'v'), i == 4), kBegin);
   gather.take(1, FenceIn{}, kBegin);
-  std::size_t to_second = 0, frames = 0;
+  std::vector<std::size_t> sizes;
   while (const auto next = gather.next_release()) {
-    if (next->node == 1) ++frames, to_second += next->message.pairs.size();
+    CHECK(next->nodes == std::vector<int>{0, 1});
+    CHECK(next->message.last == (sizes.size() == 2));
+    CHECK(next->message.number == 1);
+    sizes.push_back(next->message.data.size());
   }
-  CHECK(to_second == 3000);
-  CHECK(frames == 3);
+  const std::size_t half = kFenceFrameBytes / 2 - 10;
+  CHECK(sizes == std::vector<std::size_t>{2 * half, 2 * half, half});
+}
+
+TEST_CASE("fences of some ranks concern their nodes alone, and each fence has a number") {
+  FenceGather gather;
+  gather.begin({{0, 1}, {2, 3}, {4}});
+  const FenceIn of_two{.name = "some 1,4", .ranks = {1, 4}};
+  gather.take(2, FenceIn(of_two), kBegin);
+  gather.take(1, FenceIn(of_two), kBegin);  // It has none of these ranks.
+  gather.take(0, FenceIn{.name = "all"}, kBegin);
+  CHECK(released(gather).empty());
+  gather.take(0, FenceIn(of_two), kBegin);
+  const auto first = gather.next_release();
+  REQUIRE(first);
+  CHECK(first->nodes == std::vector<int>{0, 2});
+  CHECK(first->message.name == "some 1,4");
+  CHECK(first->message.number == 1);
+  gather.take(1, FenceIn{.name = "all"}, kBegin);
+  gather.take(2, FenceIn{.name = "all"}, kBegin);
+  const auto second = gather.next_release();
+  REQUIRE(second);
+  CHECK(second->message.name == "all");
+  CHECK(second->message.number == 2);
+}
+
+TEST_CASE("a rank that has ended is missed in the fences that it belongs to") {
+  FenceGather gather;
+  gather.begin({{0, 1}, {2, 3}});
+  gather.take(0, FenceIn{.name = "some 0,2", .ranks = {0, 2}}, kBegin);
+  gather.ended(3);
+  CHECK(problem_of(gather) == "none");
+  gather.ended(2);
+  CHECK(problem_of(gather) == "2 after 0 ms");
+}
+
+TEST_CASE("the deadline is for the first fence alone: later a rank may compute for hours") {
+  FenceGather gather = two_nodes(10s);
+  gather.take(0, FenceIn{}, kBegin);
+  gather.take(1, FenceIn{}, kBegin);
+  gather.take(0, FenceIn{}, kBegin + 1s);
+  gather.take(1, FenceWaits{{3}}, kBegin + 1s);
+  CHECK(gather.wake_at() == ds::Clock::time_point::max());
+  gather.ended(3);
+  CHECK(problem_of(gather) == "3 after 0 ms");
 }
 
 TEST_CASE("a rank that has ended and is waited for is a problem, in whatever order it is heard") {
@@ -122,17 +168,17 @@ TEST_CASE("the deadline begins again after a suspension, ends with the fence, an
 
 TEST_CASE("a new epoch begins with nothing; messages that do not fit are ignored") {
   FenceGather gather = two_nodes();
-  gather.take(0, FenceIn{true, {{"a", "1"}}}, kBegin);
+  gather.take(0, part("a"), kBegin);
   gather.ended(2);
   gather.take_problem();
   gather.begin({{0, 1}, {2, 3}});
   gather.take(1, FenceIn{}, kBegin);
   CHECK(problem_of(gather) == "none");
-  gather.take(1, FenceIn{true, {{"x", "y"}}}, kBegin);
+  gather.take(1, part("x"), kBegin);
   gather.take(1, FenceWaits{{2}}, kBegin);
   gather.take(-1, FenceIn{}, kBegin);
   gather.take(2, FenceIn{}, kBegin);
   CHECK(released(gather).empty());
   gather.take(0, FenceIn{}, kBegin);
-  CHECK(released(gather) == "0: last; 1: last");
+  CHECK(released(gather) == "0,1:  last");
 }

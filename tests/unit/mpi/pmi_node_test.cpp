@@ -36,6 +36,8 @@ std::string ask(PmiNode& node, std::size_t index, const std::string& request) {
   return answers_of(node);
 }
 
+std::string packed(const KeyValues& pairs) { return cut_pairs(pairs).front(); }
+
 constexpr const char* kGood = "0: cmd=put_result rc=0 msg=success\n";
 
 }  // namespace
@@ -50,8 +52,8 @@ TEST_CASE("what a rank puts, ranks of its node find; others after the fence") {
   CHECK(ask(node, 0, "cmd=barrier_in").empty());
   CHECK(node.take_messages().empty());
   CHECK(ask(node, 1, "cmd=barrier_in").empty());
-  CHECK(node.take_messages() == std::vector<Message>{FenceIn{true, {{"a", "1"}}}});
-  node.take(FenceOut{true, {{"b", "2"}}});
+  CHECK(node.take_messages() == std::vector<Message>{FenceIn{.data = packed({{"a", "1"}})}});
+  node.take(FenceOut{.data = packed({{"b", "2"}})});
   CHECK(answers_of(node) == "0: cmd=barrier_out\n1: cmd=barrier_out\n");
   CHECK(ask(node, 1, "cmd=get kvsname=kvs key=b") ==
         "1: cmd=get_result rc=0 msg=success value=2\n");
@@ -78,8 +80,8 @@ TEST_CASE("thirty thousand pairs go in frames, and each goes once") {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& fence = std::get<FenceIn>(messages[i]);
     CHECK(fence.last == (i + 1 == messages.size()));
-    CHECK(encode({}, fence).size() <= kFenceFrameBytes + kFrameHeaderBytes + 5);
-    pairs += fence.pairs.size();
+    CHECK(fence.data.size() <= kFenceFrameBytes);
+    pairs += read_pairs(fence.data).size();
   }
   CHECK(pairs == kPairs);
   CHECK(messages.size() > 3);
@@ -87,7 +89,7 @@ TEST_CASE("thirty thousand pairs go in frames, and each goes once") {
 
 TEST_CASE("a space that is full refuses more, and the ranks go on") {
   PmiNode node = node_of(1);
-  node.take(FenceOut{true, {{"filler", std::string(kMaxSpaceBytes - 3000, 'x')}}});
+  node.take(FenceOut{.data = packed({{"filler", std::string(kMaxSpaceBytes - 3000, 'x')}})});
   const std::string value(1024, 'v');
   CHECK(ask(node, 0, "cmd=put kvsname=kvs key=a value=" + value) == kGood);
   CHECK(ask(node, 0, "cmd=put kvsname=kvs key=b value=" + value) == kGood);
@@ -157,6 +159,24 @@ TEST_CASE("a refused service is named to the user") {
   ask(node, 0, "mcmd=spawn\nendcmd");
   CHECK(node.take_lines() ==
         std::vector<std::string>{"rank 4: MPI_Comm_spawn is not supported by dslaunch"});
+}
+
+TEST_CASE("a node that has all ranks sends no pairs") {
+  Spec spec;
+  spec.mpi = {.wire = MpiWire::pmi1, .size = 1};
+  spec.ranks.push_back({.rank = 0, .local_rank = 0, .env = {}});
+  PmiNode node(spec, "kvs");
+  node.take(0, "cmd=init pmi_version=1 pmi_subversion=1\n", kStart);
+  node.take(0, "cmd=put kvsname=kvs key=a value=1\ncmd=barrier_in\n", kStart);
+  CHECK(node.take_messages() == std::vector<Message>{FenceIn{}});
+}
+
+TEST_CASE("a pair that replaces another one takes no more room") {
+  PmiNode node = node_of(1);
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 300; ++i)
+    node.take(FenceOut{.last = false, .data = packed({{"key", std::string(1 << 20, 'x')}})});
+  CHECK(ask(node, 0, "cmd=put kvsname=kvs key=a value=" + value) == kGood);
 }
 
 TEST_CASE("a FenceOut that nobody waits for releases nobody") {

@@ -88,7 +88,7 @@ std::vector<Message> one_of_each() {
           Stdin{.rank = -1, .last = true, .bytes = bytes_of("input\n")},
           Window{24, 80},
           Watch{7, 3},
-          FenceOut{false, {{"key", "value"}, {"", ""}}},
+          FenceOut{.name = "fence", .last = false, .number = 3, .data = "data"},
           hello,
           Ready{40000},
           Started{2, 99},
@@ -104,9 +104,15 @@ std::vector<Message> one_of_each() {
           Swept{3},
           ErrorFile{2, "{}"},
           Probed{2, {{0, "refused"}, {1, ""}}},
-          FenceIn{false, {{"key", "value"}}},
+          FenceIn{.name = "fence", .ranks = {1, 2}, .last = false, .data = "data"},
           FenceWaits{{3, 5}},
-          MpiFailed{.rank = 3, .code = -1, .text = "called MPI_Abort(-1)", .time = 8}};
+          MpiFailed{.rank = 3, .code = -1, .text = "called MPI_Abort(-1)", .time = 8},
+          ModexAsk{.rank = 3, .node = 1, .id = 7},
+          ModexAnswer{.node = 1, .id = 7, .status = -46, .data = "data"},
+          PmixNotice{"event"},
+          PmixReady{{{{{"PMIX_RANK", "3"}}}, {}}},
+          PmixRank{.rank = 3, .step = PmixRank::Step::finalized},
+          PmixLine{.rank = 3, .text = "a line"}};
 }
 
 /// The error that a stream of these bytes ends with.

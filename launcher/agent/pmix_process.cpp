@@ -1,0 +1,207 @@
+#include "launcher/agent/pmix_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "engine/base/error.h"
+#include "engine/library/open_library.h"
+#include "launcher/pmix/pmix_plugin.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
+/// Ranks that have not called MPI_Init are reported this long after another one has.
+constexpr std::chrono::seconds kReportAfter{1};
+
+const PmixPlugin& open_plugin() {
+  const OpenedLibrary library = open_library(
+      {.name = "the PMIx plugin (libdslaunch_pmix.so)",
+       .files = {"libdslaunch_pmix.so"},
+       .variable = "DSLAUNCH_PMIX_PLUGIN",
+       .entry = "dslaunch_pmix",
+       .hint = "install dslaunch with its libraries on this node, and libpmix2 (Debian, Ubuntu) or "
+               "pmix (Red Hat)"});
+  const PmixPlugin* const plugin = reinterpret_cast<PmixEntry>(library.entry)();
+  if (plugin->wire_version != kWireVersion)
+    throw Error(ErrorKind::config, library.path + " is of another version of dslaunch",
+                "install both together");
+  return *plugin;
+}
+
+/// Runs in the new process. Only the socket and standard error stay open.
+[[noreturn]] void become_server(int fd, const std::string& folder, pid_t agent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  if (::getppid() != agent) ::_exit(1);  // The agent died before prctl().
+  ::prctl(PR_SET_NAME, "dslaunch-pmix", 0, 0, 0);
+  const int null = ::open("/dev/null", O_RDWR);
+  ::dup2(null, 0);
+  ::dup2(null, 1);
+  ::dup2(fd, 3);
+  ::syscall(SYS_close_range, 4U, ~0U, 0U);
+  ::fcntl(3, F_SETFD, FD_CLOEXEC);
+  int code = 1;
+  try {
+    code = open_plugin().serve(3, folder.c_str());
+  } catch (const std::exception& error) {
+    const auto* const own = dynamic_cast<const Error*>(&error);
+    const Bytes frame =
+        encode({}, Problem{own != nullptr ? own->for_people() : std::string(error.what())});
+    (void)!::write(3, frame.data(), frame.size());
+  }
+  ::_exit(code);  // Threads of the library may still run, so nothing is destroyed.
+}
+
+}  // namespace
+
+void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time_point now) {
+  *this = PmixProcess();
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw_errno("cannot make a socket for the PMIx server (see ulimit -n)", errno);
+  fd_.reset(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw_errno("cannot make the folder of the PMIx server: " + folder, errno);
+  const pid_t agent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_errno("cannot start the PMIx server", errno);
+  if (pid == 0) become_server(theirs.get(), folder, agent);
+  pid_ = pid;
+  ::fcntl(fd_.get(), F_SETFL, O_NONBLOCK);
+  for (const RankSpec& rank : spec.ranks) ranks_[rank.rank];
+  due_ = now + kStartLimit;
+  send(spec);
+}
+
+void PmixProcess::finish(Clock::time_point now) {
+  if (pid_ == 0) return;
+  if (!std::exchange(finishing_, true)) {
+    ::shutdown(fd_.get(), SHUT_WR);
+    due_ = now + kFinishLimit;
+  } else if (now >= due_) {
+    ::kill(pid_, SIGKILL);
+    due_ = Clock::time_point::max();
+  }
+}
+
+void PmixProcess::add_polls(std::vector<pollfd>& polled) {
+  polled_ = static_cast<bool>(fd_);
+  if (!polled_) return;
+  poll_index_ = polled.size();
+  polled.push_back({fd_.get(), static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+}
+
+void PmixProcess::turn(const std::vector<pollfd>& polled, Clock::time_point now) {
+  if (!std::exchange(polled_, false)) return;
+  const short ready = polled[poll_index_].revents;
+  if ((ready & POLLOUT) != 0) write_some();
+  if ((ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_some();
+  report_missing(now);
+}
+
+void PmixProcess::read_some() {
+  std::array<std::byte, kReadAtOnce> bytes;
+  while (fd_) {
+    const ssize_t count = ::read(fd_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) return fd_.reset();  // The end of the process is the event.
+    decoder_.feed(std::span(bytes).first(static_cast<std::size_t>(count)));
+    while (auto frame = decoder_.next()) take(std::move(frame->message));
+    if (decoder_.error()) fail("invalid data from the PMIx server: " + *decoder_.error());
+  }
+}
+
+void PmixProcess::take(Message&& message) {
+  if (auto* ready = std::get_if<PmixReady>(&message)) {
+    is_ready_ = true;
+    due_ = Clock::time_point::max();
+    ready_ = std::move(ready->ranks);
+  } else if (const auto* step = std::get_if<PmixRank>(&message)) {
+    const auto rank = ranks_.find(step->rank);
+    if (rank != ranks_.end()) rank->second = step->step;
+  } else if (auto* line = std::get_if<PmixLine>(&message)) {
+    lines_.push_back(fmt::format("rank {}: {}", line->rank, line->text));
+  } else if (auto* problem = std::get_if<Problem>(&message)) {
+    fail(std::move(problem->text));
+  } else {
+    messages_.push_back(std::move(message));
+  }
+}
+
+/// Tells the root once which ranks others may wait for in MPI_Init, and once that all have come.
+void PmixProcess::report_missing(Clock::time_point now) {
+  if (!is_ready_ || finishing_) return;
+  const auto is_missing = [](const auto& rank) { return !rank.second; };
+  const auto missing = std::ranges::count_if(ranks_, is_missing);
+  if (missing == 0 || missing == std::ssize(ranks_)) {
+    due_ = Clock::time_point::max();
+    return;
+  }
+  if (due_ == Clock::time_point::max() && !told_missing_) due_ = now + kReportAfter;
+  if (now < due_) return;
+  due_ = Clock::time_point::max();
+  told_missing_ = true;
+  FenceWaits message;
+  for (const auto& rank : ranks_)
+    if (is_missing(rank)) message.missing.push_back(rank.first);
+  messages_.emplace_back(std::move(message));
+}
+
+void PmixProcess::ended_well(std::int32_t rank, Clock::time_point now) {
+  if (!fd_) return;
+  read_some();  // The server has told of MPI_Finalize before the rank went on.
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end() || found->second != PmixRank::Step::connected) return;
+  messages_.emplace_back(MpiFailed{.rank = rank,
+                                   .code = 1,
+                                   .text = "exited after MPI_Init without MPI_Finalize",
+                                   .time = clock_value(now)});
+}
+
+void PmixProcess::send(const Message& message) {
+  if (!fd_) return;
+  const Bytes frame = encode({}, message);
+  unsent_.insert(unsent_.end(), frame.begin(), frame.end());
+  write_some();
+}
+
+void PmixProcess::write_some() {
+  std::size_t done = 0;
+  while (fd_ && done < unsent_.size()) {
+    const ssize_t count =
+        ::send(fd_.get(), unsent_.data() + done, unsent_.size() - done, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;  // Full, or the server has ended, which is noticed by reading.
+    done += static_cast<std::size_t>(count);
+  }
+  unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+bool PmixProcess::reaped(pid_t pid, int wait_status) {
+  if (pid != pid_ || pid_ == 0) return false;
+  if (fd_) read_some();  // What it wrote before may say why.
+  pid_ = 0;
+  fd_.reset();
+  due_ = Clock::time_point::max();
+  fail(WIFSIGNALED(wait_status)
+           ? fmt::format("the PMIx server of the ranks was killed by signal {} ({})",
+                         WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)))
+           : fmt::format("the PMIx server of the ranks exited with {}", WEXITSTATUS(wait_status)));
+  return true;
+}
+
+}  // namespace ds::launcher

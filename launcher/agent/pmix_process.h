@@ -1,0 +1,82 @@
+// PmixProcess: the PMIx server of an agent, a process that runs libdslaunch_pmix.so.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/deadline.h"
+#include "engine/base/unique_fd.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// A process of its own, because the library has threads, and an agent forks shims. Its end is an
+/// event, so no bytes of a rank can end the agent.
+/// Threads: one.
+class PmixProcess {
+ public:
+  /// From start() to PmixReady. A server takes 0.1 s.
+  static constexpr std::chrono::seconds kStartLimit{30};
+  /// From finish() to KILL.
+  static constexpr std::chrono::seconds kFinishLimit{2};
+
+  /// Forks the server, which keeps its files in `folder`.
+  /// Errors:  Error{system} if the system refuses.
+  void start(const Spec& spec, const std::string& folder, Clock::time_point now);
+  /// Lets the server clean up and end. Its exit is then no event. Call it until is_running() is
+  /// false.
+  void finish(Clock::time_point now);
+  [[nodiscard]] bool is_running() const { return pid_ != 0; }
+
+  void add_polls(std::vector<pollfd>& polled);
+  void turn(const std::vector<pollfd>& polled, Clock::time_point now);
+  [[nodiscard]] Clock::time_point wake_at() const { return due_; }
+  /// Passes a frame of the root.
+  void send(const Message& message);
+  /// The process `pid` was reaped; returns whether it is the server.
+  bool reaped(pid_t pid, int wait_status);
+  /// The process of a rank has ended with status 0.
+  void ended_well(std::int32_t rank, Clock::time_point now);
+
+  /// Returns the variables of each rank, in the order of Spec::ranks, once ranks may start.
+  std::optional<std::vector<PmixReady::Rank>> take_ready() {
+    return std::exchange(ready_, std::nullopt);
+  }
+  /// Return frames for the root; lines for the user; why the ranks cannot go on.
+  std::vector<Message> take_messages() { return std::exchange(messages_, {}); }
+  std::vector<std::string> take_lines() { return std::exchange(lines_, {}); }
+  std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
+
+ private:
+  void read_some();
+  void write_some();
+  void take(Message&& message);
+  void report_missing(Clock::time_point now);
+  void fail(std::string problem) {
+    if (!finishing_ && !problem_) problem_ = std::move(problem);
+  }
+
+  pid_t pid_ = 0;
+  UniqueFd fd_;
+  Decoder decoder_;
+  Bytes unsent_;
+  std::size_t poll_index_ = 0;
+  bool polled_ = false;
+  bool is_ready_ = false;
+  bool finishing_ = false;
+  bool told_missing_ = false;  // a FenceWaits was sent
+  Clock::time_point due_ = Clock::time_point::max();
+  std::map<std::int32_t, std::optional<PmixRank::Step>> ranks_;
+  std::optional<std::vector<PmixReady::Rank>> ready_;
+  std::vector<Message> messages_;
+  std::vector<std::string> lines_;
+  std::optional<std::string> problem_;
+};
+
+}  // namespace ds::launcher

@@ -1,0 +1,82 @@
+// PmixHost: what the PMIx library asks of its host, as frames to the agent, and their answers.
+#pragma once
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+#include "launcher/wire/frame.h"
+
+namespace ds::launcher {
+
+/// The library calls back without a pointer of ours, so there is one host in a process.
+/// Threads: the library's call the functions of module(), the caller's thread the rest.
+class PmixHost {
+ public:
+  /// `fd`: to the agent. Frames that cannot be written are dropped: the process is about to end.
+  static PmixHost& make(int fd, const Spec& spec);
+
+  /// Returns the functions for PMIx_server_init().
+  static pmix_server_module_t* module();
+
+  void write(const Message& message);
+  /// Lets answer_later() call `done` soon: the library holds a lock while it calls some functions,
+  /// which their answer takes again.
+  void answer_soon(pmix_op_cbfunc_t done, void* call);
+  /// Readable while answer_later() has something to do.
+  [[nodiscard]] int answers_fd() const { return answers_fd_.get(); }
+  void answer_later();
+
+  // Frames of the root.
+  void take(FenceOut&& message);
+  void take(const ModexAsk& message);
+  void take(ModexAnswer&& message);
+  void take(const PmixNotice& message);
+
+  // Called by the library's functions.
+  using Finish = void (*)(void* call, pmix_status_t status, std::uint64_t number,
+                          std::string&& data);
+  /// Joins a fence of `procs`; `finish` gets `call` and the data of all nodes.
+  void join(const std::string& kind, const pmix_proc_t* procs, std::size_t count, std::string data,
+            Finish finish, void* call);
+  void ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t answer, void* call);
+  void refuse(const pmix_proc_t* proc, const char* what);
+  void set_step(const pmix_proc_t& proc, PmixRank::Step step);
+
+ private:
+  struct Waiting {
+    Finish finish;
+    void* call;
+    std::string data;  // of this node, if it has all ranks of the fence; else received so far
+  };
+  struct Asked {
+    pmix_modex_cbfunc_t answer;
+    void* call;
+  };
+  [[nodiscard]] std::vector<std::int32_t> ranks_of(const pmix_proc_t* procs,
+                                                   std::size_t count) const;
+  [[nodiscard]] bool all_are_here(const std::vector<std::int32_t>& ranks) const;
+
+  int fd_ = -1;
+  MpiSpec mpi_;
+  std::vector<std::int32_t> own_ranks_;
+  std::mutex write_mutex_;
+  std::mutex mutex_;  // of what follows; never held while the library is called
+  std::map<std::string, Waiting> waiting_;
+  std::map<std::uint64_t, Asked> asked_;
+  std::uint64_t last_id_ = 0;
+  struct Answer {
+    pmix_op_cbfunc_t done;
+    void* call;
+  };
+  std::vector<Answer> answers_;
+  UniqueFd answers_fd_;
+};
+
+}  // namespace ds::launcher
