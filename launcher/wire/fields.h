@@ -117,7 +117,7 @@ constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage
 constexpr Bind last_value(Bind /*any*/) { return Bind::cores; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
 constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmix; }
-constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::lost; }
+constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::finalized; }
 
 template <class T>
 concept HasFields = requires(T& part, int& visitor) {

@@ -114,8 +114,7 @@ struct PmixReady {
 struct PmixRank {
   enum class Step : std::uint8_t {
     connected,  // has called MPI_Init
-    finalized,  // has called MPI_Finalize
-    lost        // its connection ended without it
+    finalized   // has called MPI_Finalize
   };
   std::int32_t rank = 0;
   Step step = Step::connected;

@@ -58,6 +58,7 @@ netns_sshd() {
   local dir=$netns_dir/node$1
   cat > "$dir/start" << END
 hostname node$1
+mount -t tmpfs -o size=256m tmpfs /dev/shm # as hosts of their own: MPI ranks of one host meet there
 exec /usr/sbin/sshd -f $dir/sshd_config -E $dir/sshd.log
 END
   # The prefix word splits on purpose: a host name of its own, in the node's network.

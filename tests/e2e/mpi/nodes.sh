@@ -56,4 +56,30 @@ want_status 137
 want 'rank 3 on node3: killed by SIGKILL \(first failure\)' err
 want_nothing_left
 
+# Open MPI 4.1 has no windows between hosts that only TCP connects, also under its own mpirun.
+if mpicc=$(command -v mpicc.openmpi) && [ -e "$DS_BIN/libdslaunch_pmix.so" ]; then
+  "$mpicc" -O1 -o "$dir/of_openmpi" "$DS_SOURCE/tests/e2e/mpi/mpi_checks.c" || exit 1
+  openmpi=(-x OMPI_MCA_btl_tcp_if_include=eth0 -x OMPI_MCA_btl_base_warn_component_unused=0)
+  run "Open MPI: five ranks on three hosts" "${openmpi[@]}" -- "$dir/of_openmpi" nodes
+  want_status 0
+  want 'all checks passed, 5 ranks$' out
+  want_nothing_left
+
+  run "Open MPI: ranks that go round the hosts" "${openmpi[@]}" --map-by node -- "$dir/of_openmpi" nodes
+  want_status 0
+  want 'all checks passed, 5 ranks$' out
+
+  run "Open MPI: MPI_Abort ends the ranks of all hosts" "${openmpi[@]}" -- "$dir/of_openmpi" abort 9
+  want_status 9
+  want 'rank 1 on node1 called MPI_Abort\(9\)' err
+  want_nothing_left
+
+  run "Open MPI: a rank that leaves ends the ranks of all hosts" "${openmpi[@]}" -- "$dir/of_openmpi" leave
+  want_status 1
+  want 'rank 1 on node1 exited after MPI_Init without MPI_Finalize' err
+  want_nothing_left
+else
+  echo "not tested: Open MPI (libopenmpi-dev, and libpmix-dev at build time, are not installed)"
+fi
+
 [ "$failures" -eq 0 ] && echo "mpi between hosts: all cases passed" || { echo "$failures failed"; exit 1; }

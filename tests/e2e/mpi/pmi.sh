@@ -104,9 +104,9 @@ if command -v cc >/dev/null; then
   echo 'int nothing;' >lib.c
   echo 'int main(void) { return 0; }' >main.c
   if cc -shared -Wl,-soname,libmpi.so.40 -o libmpi.so.40 lib.c && cc -Wl,--no-as-needed -o of_openmpi main.c ./libmpi.so.40; then
-    run -n 2 -- ./of_openmpi
+    run -n 2 --mpi pmi1 -- ./of_openmpi
     expect 65 "$case"
-    says './of_openmpi is linked with libmpi.so.40, which needs PMIx; dslaunch offers PMI-1'
+    says './of_openmpi is linked with libmpi.so.40, which needs PMIx'
     run -n 2 --mpi none -- env LD_LIBRARY_PATH=. ./of_openmpi
     expect 0 "$case with --mpi none"
   fi
