@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "engine/library/open_library.h"
 #include "launcher/pmix/pmix_plugin.h"
 
@@ -56,9 +57,11 @@ const PmixPlugin& open_plugin() {
   try {
     code = open_plugin().serve(3, folder.c_str());
   } catch (const std::exception& error) {
-    const auto* const own = dynamic_cast<const Error*>(&error);
-    const Bytes frame =
-        encode({}, Problem{own != nullptr ? own->for_people() : std::string(error.what())});
+    std::string text = error.what();
+    if (const auto* const own = dynamic_cast<const Error*>(&error); own && !own->hint().empty())
+      text += fmt::format(" ({})", own->hint());
+    std::ranges::replace(text, '\n', ' ');
+    const Bytes frame = encode({}, Problem{std::move(text)});
     (void)!::write(3, frame.data(), frame.size());
   }
   ::_exit(code);  // Threads of the library may still run, so nothing is destroyed.
@@ -134,7 +137,8 @@ void PmixProcess::take(Message&& message) {
     const auto rank = ranks_.find(step->rank);
     if (rank != ranks_.end()) rank->second = step->step;
   } else if (auto* line = std::get_if<PmixLine>(&message)) {
-    lines_.push_back(fmt::format("rank {}: {}", line->rank, line->text));
+    for (const std::string_view each : split(line->text, '\n'))
+      if (!each.empty()) lines_.push_back(fmt::format("rank {}: {}", line->rank, each));
   } else if (auto* problem = std::get_if<Problem>(&message)) {
     fail(std::move(problem->text));
   } else {

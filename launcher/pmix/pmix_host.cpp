@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -328,14 +329,32 @@ pmix_status_t on_job_control(const pmix_proc_t* /*requestor*/, const pmix_proc_t
   return PMIX_ERR_NOT_SUPPORTED;
 }
 
-/// Prints what a client asks to log, such as the help texts of Open MPI 5.
+/// Returns the longest run of text in bytes.
+std::string text_in(std::string_view bytes) {
+  std::string_view longest;
+  for (std::size_t at = 0; at < bytes.size();) {
+    std::size_t end = at;
+    while (end < bytes.size() && (std::isprint(static_cast<unsigned char>(bytes[end])) != 0 ||
+                                  bytes[end] == '\n' || bytes[end] == '\t'))
+      ++end;
+    if (end - at > longest.size()) longest = bytes.substr(at, end - at);
+    at = end + 1;
+  }
+  return std::string(longest);
+}
+
+/// Prints what a client asks to log: help texts of Open MPI 5, which are strings, and of Open MPI
+/// 4, which packs them in a form of its own among other fields.
 void on_log(const pmix_proc_t* client, const pmix_info_t* data, std::size_t count,
             const pmix_info_t* /*directives*/, std::size_t /*directive_count*/,
             pmix_op_cbfunc_t done, void* call) {
   for (std::size_t i = 0; i < count; ++i) {
     const pmix_value_t& value = data[i].value;
-    if (value.type == PMIX_STRING && value.data.string != nullptr)
-      the_host->write(PmixLine{static_cast<std::int32_t>(client->rank), value.data.string});
+    std::string text;
+    if (value.type == PMIX_STRING && value.data.string != nullptr) text = value.data.string;
+    if (value.type == PMIX_BYTE_OBJECT && value.data.bo.bytes != nullptr)
+      text = text_in({value.data.bo.bytes, value.data.bo.size});
+    if (!text.empty()) the_host->write(PmixLine{static_cast<std::int32_t>(client->rank), text});
   }
   if (done != nullptr) the_host->answer_soon(done, call);
 }

@@ -5,6 +5,7 @@
  *   mpi_checks nodes          the same, and that ranks of a node find each other
  *   mpi_checks leave          rank 1 exits without MPI_Finalize, the others wait in a barrier
  *   mpi_checks abort CODE     rank 1 calls MPI_Abort, the others wait in a barrier
+ *   mpi_checks wrong          rank 1 sends to a rank that does not exist
  *   mpi_checks spawn          asks for another process, which must fail
  */
 #include <mpi.h>
@@ -111,6 +112,8 @@ int main(int argc, char** argv) {
     MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other,
                    MPI_ERRCODES_IGNORE);
   }
+  if (strcmp(deed, "wrong") == 0 && rank == 1)
+    MPI_Send(&size, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
   if (strcmp(deed, "leave") == 0) {
     if (rank == 1) _exit(0);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -48,6 +48,10 @@ run -n 2 -- ./checks spawn
 [ "$rc" != 0 ] || die 'MPI_Comm_spawn ended well'
 says 'MPI_Comm_spawn is not supported by dslaunch'
 
+run -n 2 -- ./checks wrong
+[ "$rc" != 0 ] || die 'a wrong call ended well'
+says 'rank 1: .*An error occurred in MPI_Send'
+
 run -n 3 -- ./checks leave
 expect 1 'a rank that leaves without MPI_Finalize'
 says 'rank 1 on .* exited after MPI_Init without MPI_Finalize'
@@ -69,6 +73,8 @@ kill -9 "$(sed -n 's/^\[0\] up //p' out)"
 finish
 expect 137 "$case"
 nothing_left || die "$case: processes are left"
+
+no_segments || die "files are left in /dev/shm: $(ls /dev/shm)"
 
 case='kill -9 of the PMIx server'
 background -n 2 --mpi pmix -- sh -c '[ "$RANK" != 1 ] || exec sleep 100; echo up; exec ./checks all'
@@ -97,5 +103,4 @@ DSLAUNCH_PMIX_PLUGIN=./missing.so run -n 2 -- ./checks all
 says 'the PMIx plugin \(libdslaunch_pmix.so\) cannot be opened'
 says 'install dslaunch with its libraries on this node, and libpmix2'
 
-no_segments || die "files are left in /dev/shm: $(ls /dev/shm)"
 echo 'openmpi: all cases passed'
