@@ -1,4 +1,4 @@
-# cmake --install build/release [--prefix PREFIX]: the programs, the CUDA backend, the reader of Parquet, man page, docs, completions,
+# cmake --install build/release [--prefix PREFIX]: the programs, the CUDA backend, the reader of Parquet, the PMIx server, man page, docs, completions,
 # ready configurations.
 include(GNUInstallDirs)
 install(TARGETS dslaunch dsrunner RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -16,6 +16,9 @@ if(TARGET dsengine_parquet)
       install(FILES ${folder}/licenses/LICENSE.txt ${folder}/licenses/NOTICE.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/arrow_licenses OPTIONAL)
     endif()
   endforeach()
+endif()
+if(TARGET dslaunch_pmix)
+  install(TARGETS dslaunch_pmix LIBRARY DESTINATION lib) # dslaunch looks for it in ../lib
 endif()
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
 # Installs the pages that the man page and the help refer to.

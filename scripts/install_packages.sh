@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.."
 
 build=(g++ cmake ninja-build libssh-dev libc-ares-dev libasio-dev libcli11-dev libtomlplusplus-dev libfmt-dev
        libdnnl-dev nlohmann-json3-dev libxxhash-dev libssl-dev libpcre2-dev libutf8proc-dev
-       zlib1g-dev libzstd-dev)
+       zlib1g-dev libzstd-dev libpmix-dev pkg-config)
 test=(doctest-dev slurm-wlm munge openssh-server openssh-client iproute2 iputils-ping procps tcsh csh zsh
-      dnsmasq-base unbound bind9-dnsutils mpich libmpich-dev
+      dnsmasq-base unbound bind9-dnsutils mpich libmpich-dev openmpi-bin libopenmpi-dev
       python3-yaml python3-jsonschema python3-xxhash)
 text=(bible-kjv)
 

@@ -18,7 +18,7 @@
 #include "engine/base/error.h"
 #include "engine/base/split.h"
 #include "engine/library/open_library.h"
-#include "launcher/pmix/pmix_plugin.h"
+#include "launcher/mpi/pmix_plugin.h"
 
 namespace ds::launcher {
 namespace {

@@ -19,7 +19,7 @@
 #include "engine/base/unique_fd.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/pmix_host.h"
-#include "launcher/pmix/pmix_plugin.h"
+#include "launcher/mpi/pmix_plugin.h"
 
 namespace ds::launcher {
 namespace {

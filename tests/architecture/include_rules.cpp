@@ -20,7 +20,7 @@ struct Direction {
   Prefixes to;
 };
 const std::vector<Direction> kDirections = {
-    {"launcher/", {"launcher/", "engine/base/"}},
+    {"launcher/", {"launcher/", "engine/base/", "engine/library/open_library.h"}},
     {"runner/", {"runner/", "engine/"}},
     {"engine/base/", {"engine/base/"}},
     {"engine/chat/", {"engine/chat/", "engine/tokenizer/", "engine/base/"}},
@@ -57,6 +57,7 @@ const std::vector<Library> kLibraries = {
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
     {"xxHash", {"xxhash"}, {"engine/"}},
     {"Apache Arrow", {"arrow/", "parquet/"}, {"engine/packing/parquet/"}},
+    {"OpenPMIx", {"pmix"}, {"launcher/pmix/"}},
     {"zlib", {"zlib"}, {"engine/packing/"}},
     {"zstd", {"zstd"}, {"engine/packing/"}},
     {"io_uring", {"linux/io_uring", "liburing"}, {"engine/storage/"}},
@@ -64,7 +65,7 @@ const std::vector<Library> kLibraries = {
 
 /// Folders that are in plugins alone, so nothing else may include them.
 const Prefixes kPluginFolders = {"engine/device/cuda/", "engine/kernels/cuda/", "engine/comm/nccl/",
-                                 "engine/packing/parquet/"};
+                                 "engine/packing/parquet/", "launcher/pmix/"};
 constexpr std::string_view kPluginEntry = "engine/plugin/cuda_plugin.cpp";
 
 struct Include {
