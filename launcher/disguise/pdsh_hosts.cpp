@@ -1,0 +1,345 @@
+// Source of the order of steps:  pdsh 2.34: opt_args() of src/pdsh/opt.c, src/modules/genders.c.
+#include "launcher/disguise/pdsh_hosts.h"
+
+#include <fmt/format.h>
+#include <regex.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "engine/base/error.h"
+#include "engine/base/split.h"
+#include "launcher/cli/option_table.h"
+#include "launcher/groups/host_list.h"
+#include "launcher/groups/node_groups.h"
+#include "launcher/hosts/host_ranges.h"
+#include "launcher/hosts/host_word.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr int kMostIncludes = 16;
+
+using Names = std::vector<std::string>;
+
+/// A name as pdsh sorts it: the text before its last number, and that number.
+struct NumberedName {
+  std::string_view prefix;
+  std::string_view digits;
+};
+
+NumberedName cut_number(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789") + 1;  // npos + 1 is 0.
+  return {name.substr(0, end), name.substr(end)};
+}
+
+bool sorts_before(const std::string& a, const std::string& b) {
+  const NumberedName left = cut_number(a), right = cut_number(b);
+  if (left.prefix != right.prefix) return left.prefix < right.prefix;
+  const auto value = [](std::string_view digits) {
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+  };
+  const std::string_view one = value(left.digits), other = value(right.digits);
+  if (one.size() != other.size()) return one.size() < other.size();
+  return one != other ? one < other : left.digits.size() < right.digits.size();
+}
+
+void sort_unique(Names& names) {
+  std::ranges::sort(names, sorts_before);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+std::vector<std::string_view> items_of(std::string_view list, std::string_view separators) {
+  std::vector<std::string_view> items;
+  for (const Word& word : split_outside_brackets(list, separators))
+    if (!word.text.empty()) items.push_back(word.text);
+  return items;
+}
+
+Names expanded(std::string_view item, std::string_view origin) {
+  const auto names = expand_host_ranges(item);
+  if (const auto* problem = std::get_if<RangeProblem>(&names))
+    usage_error(fmt::format("pdsh: {} {}: {}", origin, quoted(item), problem->message),
+                problem->hint);
+  return std::get<Names>(names);
+}
+
+class Targets {
+ public:
+  Targets(const PdshChoice& choice, const Surroundings& around)
+      : choice_(choice), around_(around), groups_(around.groups()) {
+    if (choice.genders_file.empty()) {
+      const std::string given = around.variable("PDSH_GENDERS_FILE").value_or("");
+      if (!given.empty()) groups_->set_genders(genders_path(given));
+    } else {
+      groups_->set_genders(genders_path(choice.genders_file));
+      if (groups_->genders() == nullptr)
+        throw Error(ErrorKind::config, fmt::format("cannot read the genders file {}",
+                                                   genders_path(choice.genders_file)),
+                    "-F FILE is in PDSH_GENDERS_DIR, else /etc, unless it begins with / or .");
+    }
+  }
+
+  std::vector<PdshTarget> find() {
+    for (const std::string& list : choice_.targets) {
+      named_ = true;
+      add_list(list == "-" ? "^-" : list);
+    }
+    for (const std::string& list : choice_.excluded)
+      for (const std::string_view item : items_of(list, ",")) add_item("-" + std::string(item));
+    const bool by_genders = !named_ && fill_from_groups();
+    if (const auto list = around_.variable("WCOLL"); !named_ && list && !list->empty()) {
+      named_ = true;
+      read_file(*list, 0, names_);
+    }
+    if (!named_)
+      usage_error("pdsh: no remote hosts specified",
+                  "give -w HOSTS, -g GROUP or -a, or the variable WCOLL");
+    drop(excluded_);
+    apply_patterns();
+    filter(by_genders);
+    if (by_genders != choice_.other_names) translate(names_);
+    return with_users();
+  }
+
+ private:
+  [[nodiscard]] std::string genders_path(const std::string& file) const {
+    if (file.starts_with('/') || file.starts_with('.')) return file;
+    return around_.variable("PDSH_GENDERS_DIR").value_or("/etc") + "/" + file;
+  }
+
+  void add_list(std::string_view list) {
+    for (const std::string_view item : items_of(list, ",")) add_item(std::string(item));
+  }
+
+  void add_item(std::string item) {
+    const bool out = item.starts_with('-');
+    std::string_view text = std::string_view(item).substr(out ? 1 : 0);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    Names& into = out ? excluded_ : names_;
+    if (text.starts_with('^')) return read_file(std::string(text.substr(1)), 0, into);
+    if (text.starts_with('/')) {
+      text.remove_prefix(1);
+      if (text.ends_with('/')) text.remove_suffix(1);
+      patterns_.emplace_back(std::string(text), out);
+      return;
+    }
+    if (out) return append(into, expanded(text, "-x"));
+    add_hosts(text);
+  }
+
+  /// Adds `[rcmd_type:][user@]hosts`. The first user and type of a host count.
+  void add_hosts(std::string_view text) {
+    PdshTarget target;
+    const std::size_t colon = text.find(':');
+    const std::size_t at = text.find('@');
+    const bool is_address = colon != std::string_view::npos && text.substr(colon).starts_with("::");
+    if (colon != std::string_view::npos && !is_address) {
+      if (at != std::string_view::npos && colon > at)
+        usage_error(fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts",
+                                quoted(text)),
+                    "for example: ssh:ann@node[1-4]");
+      target.rcmd = text.substr(0, colon);
+      text.remove_prefix(colon + 1);
+    }
+    if (const std::size_t end = text.find('@'); end != std::string_view::npos) {
+      target.user = text.substr(0, end);
+      text.remove_prefix(end + 1);
+    }
+    for (const std::string& name : expanded(text, "-w")) {
+      names_.push_back(name);
+      if (!target.rcmd.empty() || !target.user.empty()) settings_.try_emplace(name, target);
+    }
+  }
+
+  void read_file(const std::string& path, int depth, Names& into) {
+    if (depth > kMostIncludes)
+      throw Error(ErrorKind::config,
+                  fmt::format("{}: files include each other without end", path));
+    const std::string text = around_.file(path);
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view line = take_line(rest);
+      if (line.starts_with("#include")) {
+        const std::vector<std::string_view> words = items_of(line.substr(8), " \t");
+        if (words.size() == 1) {
+          const bool whole = words[0].starts_with('/') || words[0].starts_with("./") ||
+                             words[0].starts_with("../");
+          const std::size_t slash = path.rfind('/');
+          const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+          read_file(whole ? std::string(words[0]) : fmt::format("{}/{}", folder, words[0]),
+                    depth + 1, into);
+        }
+        continue;
+      }
+      line = line.substr(0, line.find('#'));
+      for (const std::string_view item : items_of(line, ", \t")) append(into, expanded(item, path));
+    }
+  }
+
+  /// Takes the targets of -a, -A or -g if no others are given.
+  bool fill_from_groups() {
+    const bool all = choice_.all || choice_.all_but_skipped;
+    if (all && !choice_.groups.empty())
+      usage_error("pdsh: -a or -A cannot be combined with -g", "give only one of them");
+    if (!all && choice_.groups.empty()) return false;
+    named_ = true;
+    if (all && groups_->genders() == nullptr)
+      throw Error(ErrorKind::config, "pdsh: -a and -A need a genders file",
+                  "it is /etc/genders unless -F FILE or PDSH_GENDERS_FILE names another");
+    names_ = all ? groups_->genders()->query("") : nodes_of(choice_.groups);
+    sort_unique(names_);
+    return true;
+  }
+
+  Names nodes_of(const std::vector<std::string>& lists) {
+    HostListParser parser({.file = around_.file,
+                           .group = [this](const std::string& name, const std::string& within) {
+                             return groups_->find(name, within);
+                           }});
+    for (const std::string& list : lists)
+      for (const std::string_view name : items_of(list, ","))
+        parser.add_group(std::string(name), "-g");
+    Names names;
+    for (const Host& host : parser.hosts()) names.push_back(host.name);
+    return names;
+  }
+
+  void filter(bool by_genders) {
+    if (!by_genders && !choice_.groups.empty()) {  // -g chooses from the hosts of -w
+      const Names kept = with_other_names(nodes_of(choice_.groups));
+      const std::set<std::string> known(kept.begin(), kept.end());
+      std::erase_if(names_, [&](const std::string& name) { return !known.contains(name); });
+      sort_unique(names_);
+    }
+    if (!choice_.without.empty()) drop(with_other_names(nodes_of(choice_.without)));
+    if (choice_.all_but_skipped && groups_->genders() != nullptr)
+      drop(with_other_names(groups_->genders()->query("pdsh_all_skip")));
+  }
+
+  [[nodiscard]] Names with_other_names(Names names) const {
+    Names others = names;
+    translate(others);
+    append(names, others);
+    return names;
+  }
+
+  /// Replaces the names of nodes by their attribute altname, and such names by those of the nodes.
+  void translate(Names& names) const {
+    const Genders* genders = groups_->genders();
+    if (genders == nullptr) return;
+    for (std::string& name : names) {
+      if (const Genders::Node* node = genders->find(name)) {
+        const auto other = node->attributes.find("altname");
+        if (other != node->attributes.end()) name = other->second;
+        continue;
+      }
+      if (const Genders::Node* known = genders->find_by("altname", name)) name = known->name;
+    }
+  }
+
+  void apply_patterns() {
+    for (const auto& [pattern, out] : patterns_) {
+      regex_t compiled;
+      if (const int error = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
+        char why[256];
+        ::regerror(error, &compiled, why, sizeof why);
+        usage_error(fmt::format("pdsh: pattern {}: {}", quoted(pattern), why));
+      }
+      std::erase_if(names_, [&compiled, out = out](const std::string& name) {
+        return (::regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0) == out;
+      });
+      ::regfree(&compiled);
+    }
+  }
+
+  void drop(const Names& names) {
+    const std::set<std::string> out(names.begin(), names.end());
+    std::erase_if(names_, [&](const std::string& name) { return out.contains(name); });
+  }
+
+  static void append(Names& to, const Names& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+  /// Adds the users and types of -w, then of the attribute pdsh_rcmd_type: `[user@][type]`.
+  [[nodiscard]] std::vector<PdshTarget> with_users() const {
+    if (names_.empty())
+      usage_error("pdsh: no remote hosts specified", "-x, -X or a pattern excludes all of them");
+    std::vector<PdshTarget> targets;
+    for (const std::string& name : names_) {
+      PdshTarget target{.name = name};
+      const auto set = settings_.find(name);
+      if (set != settings_.end()) {
+        target.rcmd = set->second.rcmd;
+        target.user = set->second.user;
+      } else if (const std::string type = rcmd_type(name); !type.empty()) {
+        const std::size_t at = type.find('@');
+        if (at != std::string::npos) target.user = type.substr(0, at);
+        target.rcmd = at == std::string::npos ? type : type.substr(at + 1);
+      }
+      targets.push_back(std::move(target));
+    }
+    return targets;
+  }
+
+  [[nodiscard]] std::string rcmd_type(const std::string& name) const {
+    const Genders* genders = groups_->genders();
+    if (genders == nullptr) return {};
+    const Genders::Node* node = genders->find(name);
+    if (node == nullptr) node = genders->find_by("altname", name);
+    if (node == nullptr) return {};
+    const auto known = node->attributes.find("pdsh_rcmd_type");
+    return known == node->attributes.end() ? "" : known->second;
+  }
+
+  const PdshChoice& choice_;
+  const Surroundings& around_;
+  std::shared_ptr<NodeGroups> groups_;
+  bool named_ = false;  // some option or variable names targets
+  Names names_;
+  Names excluded_;
+  std::vector<std::pair<std::string, bool>> patterns_;  // and whether matching names are left out
+  std::map<std::string, PdshTarget> settings_;
+};
+
+}  // namespace
+
+std::vector<PdshTarget> pdsh_targets(const PdshChoice& choice, const Surroundings& around) {
+  return Targets(choice, around).find();
+}
+
+std::string pdsh_ranges(const std::vector<PdshTarget>& targets) {
+  std::string text;
+  for (std::size_t at = 0; at < targets.size();) {
+    const NumberedName first = cut_number(targets[at].name);
+    std::string ranges;
+    std::size_t count = 0;
+    while (at < targets.size()) {
+      const NumberedName next = cut_number(targets[at].name);
+      if (next.prefix != first.prefix || next.digits.empty() || next.digits.size() > 18) break;
+      std::string_view end = next.digits;
+      const long from = std::stol(std::string(end));
+      long to = from;
+      for (++at, ++count; at < targets.size(); ++at, ++count) {
+        const NumberedName more = cut_number(targets[at].name);
+        if (more.prefix != first.prefix ||
+            more.digits != fmt::format("{:0{}}", to + 1, next.digits.size()))
+          break;
+        ++to;
+        end = more.digits;
+      }
+      ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", next.digits);
+      if (to > from) ranges += fmt::format("-{}", end);
+    }
+    if (!text.empty()) text += ",";
+    if (count == 0) text += targets[at++].name;
+    else if (count == 1) text += fmt::format("{}{}", first.prefix, ranges);
+    else text += fmt::format("{}[{}]", first.prefix, ranges);
+  }
+  return text;
+}
+
+}  // namespace ds::launcher
