@@ -135,7 +135,7 @@ int pdsh_code_of(const PdshStyle& style, const NodeResult& result) {
     case Kind::lost:
       return kConnectFailed;
     case Kind::timed_out:
-      return kTimedOut;
+      return style.here ? kTimedOut : kConnectFailed;
     default:
       return 0;
   }

@@ -64,6 +64,7 @@ GroupNodes NodeGroups::find(std::string_view full_name, const std::string& withi
   }
   const std::string name(full_name);
   if (!within.empty()) {
+    load_sources();
     std::optional<std::string> list = source_list(within, name);
     if (!list) unknown(within, name);
     return {*std::move(list), within};
