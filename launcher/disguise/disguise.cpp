@@ -49,8 +49,7 @@ std::string disguise_help(const Disguise& disguise) {
       "PROGRAM is what {} accepts, or a train.toml of dslaunch's own engine.\n"
       "`dslaunch as --print {} ...` prints the equivalent command line of "
       "dslaunch.\n\nOptions:\n{}",
-      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name,
-      options);
+      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name, options);
 }
 
 std::string shell_quoted(const std::string& word) {

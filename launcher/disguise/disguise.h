@@ -49,8 +49,8 @@ struct Disguised {
 struct Disguise {
   std::string_view name;
   std::string_view summary;
-  /// Null: it is a filter that as_command runs. Errors:  Error{usage} for words that the launcher does not know or that are not supported
-  /// here;
+  /// Null: it is a filter that as_command runs. Errors:  Error{usage} for words that the launcher
+  /// does not know or that are not supported here;
   ///          Error{config} for values that do not fit this machine.
   Disguised (*translate)(std::span<const std::string> words, const Surroundings& around);
   std::vector<ForeignOption> (*options)();  // all options, with what becomes of each

@@ -44,9 +44,8 @@ std::uint64_t value_of(std::string_view digits) {
 
 void sort_by_number(std::vector<std::string>& names) {
   std::ranges::sort(names);
-  std::ranges::stable_sort(names, {}, [](const std::string& name) {
-    return value_of(last_digits(name));
-  });
+  std::ranges::stable_sort(names, {},
+                           [](const std::string& name) { return value_of(last_digits(name)); });
 }
 
 /// The ranges of names with one beginning.

@@ -79,8 +79,7 @@ constexpr ForeignDef<PdshWords> kPdshOptions[] = {
      take_flag<&PdshWords::list>},
     {{"-Q", "", Fate::taken, "as -q, without ranges"}, take_flag<&PdshWords::list_expanded>},
     {{"-V", "", Fate::taken, "print the version"}, take_flag<&PdshWords::version>},
-    {{"-L", "", Fate::taken, "print what pdsh's modules are here"},
-     take_flag<&PdshWords::modules>},
+    {{"-L", "", Fate::taken, "print what pdsh's modules are here"}, take_flag<&PdshWords::modules>},
     {{"-h", "", Fate::taken, "print this help"}, take_flag<&PdshWords::help>},
     {{"-s", "", Fate::quiet, "standard output and standard error are always separate"}},
     {{"-M", "NAMES", Fate::noted, "dslaunch has no modules"}},
@@ -99,8 +98,8 @@ int number(std::string_view name, std::string_view value, int least, int most) {
   int result = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size() || result < least || result > most)
-    usage_error(fmt::format("pdsh: {} must be a number from {} to {}, not '{}'", name, least, most,
-                            value));
+    usage_error(
+        fmt::format("pdsh: {} must be a number from {} to {}, not '{}'", name, least, most, value));
   return result;
 }
 
@@ -124,16 +123,18 @@ void read_ssh_option(std::string_view option, SshArgs& args) {
   std::string key(option.substr(0, end));
   std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
   const std::string value(option.substr(std::min(end + 1, option.size())));
-  constexpr std::string_view kNoEffect[] = {"batchmode", "loglevel", "forwardx11", "forwardagent",
-                                            "requesttty",
-                                            "connecttimeout"};  // pdsh's own comes first
-  if (key == "userknownhostsfile") args.options.emplace_back("--known-hosts", value);
-  else if (key == "port") args.port = value;
-  else if (key == "user") args.user = value;
+  constexpr std::string_view kNoEffect[] = {
+      "batchmode",    "loglevel",   "forwardx11",
+      "forwardagent", "requesttty", "connecttimeout"};  // pdsh's own comes first
+  if (key == "userknownhostsfile")
+    args.options.emplace_back("--known-hosts", value);
+  else if (key == "port")
+    args.port = value;
+  else if (key == "user")
+    args.user = value;
   else if (std::ranges::find(kNoEffect, key) == std::end(kNoEffect))
-    args.notes.push_back(
-        fmt::format("ssh's -o {} has no effect; write it to ~/.ssh/config or to a file for -F",
-                    option));
+    args.notes.push_back(fmt::format(
+        "ssh's -o {} has no effect; write it to ~/.ssh/config or to a file for -F", option));
 }
 
 SshArgs read_ssh_args(const Surroundings& around) {
@@ -152,9 +153,9 @@ SshArgs read_ssh_args(const Surroundings& around) {
       if (!silent) args.notes.push_back(fmt::format("ssh's {} has no effect", word));
       continue;
     }
-    const std::string_view value = word.size() > 2          ? word.substr(2)
+    const std::string_view value = word.size() > 2         ? word.substr(2)
                                    : at + 1 < words.size() ? words[++at]
-                                                            : std::string_view();
+                                                           : std::string_view();
     if (letter == 'o') read_ssh_option(value, args);
     if (letter == 'F') args.options.emplace_back("--ssh-config", value);
     if (letter == 'p') args.port = value;
@@ -259,15 +260,16 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
   apply_foreign(kPdshTable, read, pdsh);
   Disguised out;
   out.notes = notes_of(shapes, read);
-  if (pdsh.help) out.text = disguise_help(*find_disguise("pdsh"));
+  if (pdsh.help)
+    out.text = disguise_help(*find_disguise("pdsh"));
   else if (pdsh.version || pdsh.modules)
     out.text = fmt::format("{}{}", pdsh.version ? version_text() : "", kModules);
   if (out.text) return out;
   const std::vector<PdshTarget> targets = pdsh_targets(pdsh.hosts, around);
   const std::string rcmd = rcmd_of(pdsh, targets, around);
   const int fanout = setting("-f", pdsh.fanout, "FANOUT", 32, 1, kMostFanout, around);
-  const int connect = setting("-t", pdsh.connect, "PDSH_CONNECT_TIMEOUT", kConnectSeconds, 0,
-                              24 * 3600, around);
+  const int connect =
+      setting("-t", pdsh.connect, "PDSH_CONNECT_TIMEOUT", kConnectSeconds, 0, 24 * 3600, around);
   const int command_time =
       setting("-u", pdsh.command_time, "PDSH_COMMAND_TIMEOUT", 0, 0, 30 * 24 * 3600, around);
   const std::span<const std::string> command = words.subspan(read.rest);

@@ -79,9 +79,10 @@ class Targets {
     } else {
       groups_->set_genders(genders_path(choice.genders_file));
       if (groups_->genders() == nullptr)
-        throw Error(ErrorKind::config, fmt::format("cannot read the genders file {}",
-                                                   genders_path(choice.genders_file)),
-                    "-F FILE is in PDSH_GENDERS_DIR, else /etc, unless it begins with / or .");
+        throw Error(
+            ErrorKind::config,
+            fmt::format("cannot read the genders file {}", genders_path(choice.genders_file)),
+            "-F FILE is in PDSH_GENDERS_DIR, else /etc, unless it begins with / or .");
     }
   }
 
@@ -141,9 +142,9 @@ class Targets {
     const bool is_address = colon != std::string_view::npos && text.substr(colon).starts_with("::");
     if (colon != std::string_view::npos && !is_address) {
       if (at != std::string_view::npos && colon > at)
-        usage_error(fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts",
-                                quoted(text)),
-                    "for example: ssh:ann@node[1-4]");
+        usage_error(
+            fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts", quoted(text)),
+            "for example: ssh:ann@node[1-4]");
       target.rcmd = text.substr(0, colon);
       text.remove_prefix(colon + 1);
     }
@@ -159,8 +160,7 @@ class Targets {
 
   void read_file(const std::string& path, int depth, Names& into) {
     if (depth > kMostIncludes)
-      throw Error(ErrorKind::config,
-                  fmt::format("{}: files include each other without end", path));
+      throw Error(ErrorKind::config, fmt::format("{}: files include each other without end", path));
     const std::string text = around_.file(path);
     for (std::string_view rest = text; !rest.empty();) {
       std::string_view line = take_line(rest);
@@ -197,10 +197,10 @@ class Targets {
   }
 
   Names nodes_of(const std::vector<std::string>& lists) {
-    HostListParser parser({.file = around_.file,
-                           .group = [this](const std::string& name, const std::string& within) {
-                             return groups_->find(name, within);
-                           }});
+    HostListParser parser(
+        {.file = around_.file, .group = [this](const std::string& name, const std::string& within) {
+           return groups_->find(name, within);
+         }});
     for (const std::string& list : lists)
       for (const std::string_view name : items_of(list, ","))
         parser.add_group(std::string(name), "-g");
@@ -262,7 +262,9 @@ class Targets {
     std::erase_if(names_, [&](const std::string& name) { return out.contains(name); });
   }
 
-  static void append(Names& to, const Names& more) { to.insert(to.end(), more.begin(), more.end()); }
+  static void append(Names& to, const Names& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  }
 
   /// Adds the users and types of -w, then of the attribute pdsh_rcmd_type: `[user@][type]`.
   [[nodiscard]] std::vector<PdshTarget> with_users() const {
@@ -335,9 +337,12 @@ std::string pdsh_ranges(const std::vector<PdshTarget>& targets) {
       if (to > from) ranges += fmt::format("-{}", end);
     }
     if (!text.empty()) text += ",";
-    if (count == 0) text += targets[at++].name;
-    else if (count == 1) text += fmt::format("{}{}", first.prefix, ranges);
-    else text += fmt::format("{}[{}]", first.prefix, ranges);
+    if (count == 0)
+      text += targets[at++].name;
+    else if (count == 1)
+      text += fmt::format("{}{}", first.prefix, ranges);
+    else
+      text += fmt::format("{}[{}]", first.prefix, ranges);
   }
   return text;
 }

@@ -29,8 +29,8 @@ enum class Fold { nothing, standard_output, both };
 
 struct ExecOutputSetup {
   Fold fold = Fold::nothing;
-  bool diff = false;     // print other outputs as differences from the most common one
-  bool prefixed = true;  // `node01: ` before each line; false for one node: bytes unchanged
+  bool diff = false;         // print other outputs as differences from the most common one
+  bool prefixed = true;      // `node01: ` before each line; false for one node: bytes unchanged
   bool whole_lines = false;  // as pdsh: hold unfinished lines until their node has ended
   int out_fd = 1;
   int err_fd = 2;
@@ -66,8 +66,7 @@ class ExecOutput {
             flow_, [this](bool was) { return screen_.is_behind(was); }, filter_) {
     std::vector<std::string> prefixes;  // 2 for each node, 1 per stream
     if (setup.whole_lines) {
-      for (const std::string& name : names_)
-        prefixes.push_back(setup.prefixed ? name + ": " : "");
+      for (const std::string& name : names_) prefixes.push_back(setup.prefixed ? name + ": " : "");
       lines_.emplace(std::move(prefixes));
       return;
     }

@@ -50,10 +50,9 @@ struct Canceled {  // nodes that were given up before they ran
   int nodes = 0;
 };
 struct Leave {};  // the last action: results() and exit_code() are final
-using Action =
-    std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep, DismissAgent,
-                 CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents, ListNodes,
-                 Canceled, Leave>;
+using Action = std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep,
+                            DismissAgent, CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf,
+                            ResumeAgents, ListNodes, Canceled, Leave>;
 
 /// Policy of one `dslaunch exec`.
 /// Promise: nodes are independent: each runs to its end as fast as it can, and a failure stops

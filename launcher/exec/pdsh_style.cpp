@@ -1,4 +1,5 @@
-// Source of all texts and numbers:  pdsh 2.34: src/pdsh/dsh.c, src/common/err.c and src/common/pipecmd.c.
+// Source of all texts and numbers:  pdsh 2.34: src/pdsh/dsh.c, src/common/err.c and
+// src/common/pipecmd.c.
 #include "launcher/exec/pdsh_style.h"
 
 #include <fmt/format.h>
@@ -65,9 +66,8 @@ std::vector<std::string> pdsh_labels(const std::vector<std::string>& hosts, bool
   }
   std::vector<std::string> labels;
   for (const std::string& host : hosts)
-    labels.push_back(full || host.empty() || is_digit(host.front())
-                         ? host
-                         : host.substr(0, host.find('.')));
+    labels.push_back(
+        full || host.empty() || is_digit(host.front()) ? host : host.substr(0, host.find('.')));
   return labels;
 }
 
@@ -151,7 +151,8 @@ std::string pdsh_interrupt_text(const PdshStyle& style, const std::vector<std::s
     const NodeStage stage = stages[node];
     if (stage == NodeStage::running) text += line_about(style, labels[node], "command in progress");
     if (stage == NodeStage::connecting) text += line_about(style, labels[node], "connecting");
-    if (style.times && stage == NodeStage::waiting) text += line_about(style, labels[node], "[new]");
+    if (style.times && stage == NodeStage::waiting)
+      text += line_about(style, labels[node], "[new]");
     if (style.times && stage == NodeStage::gone) text += line_about(style, labels[node], "[done]");
   }
   return text;
@@ -178,8 +179,10 @@ std::string pdsh_times_text(const std::vector<PdshTimes>& times,
   for (std::size_t node = 0; node < times.size(); ++node) {
     const PdshTimes& time = times[node];
     const bool never = results[node].kind == Kind::not_started;
-    if (never) ++canceled;
-    else if (results[node].kind == Kind::timed_out || time.started == 0) ++failed;
+    if (never)
+      ++canceled;
+    else if (results[node].kind == Kind::timed_out || time.started == 0)
+      ++failed;
     else {
       connecting.add(time.started - time.dialed);
       running.add(std::max(time.ended, time.started) - time.started);

@@ -57,8 +57,8 @@ class PdshLines {
 std::string pdsh_result_text(const PdshStyle& style, const std::string& label,
                              const NodeResult& result);
 
-/// Returns the exit code of a node for -S: 255 for a host that was not reached; after the time limit
-/// 255, or 254 with `here`.
+/// Returns the exit code of a node for -S: 255 for a host that was not reached; after the time
+/// limit 255, or 254 with `here`.
 int pdsh_code_of(const PdshStyle& style, const NodeResult& result);
 
 /// Returns what pdsh prints on an interrupt.

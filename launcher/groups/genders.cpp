@@ -97,9 +97,8 @@ class Query {
     Bits bits;
     for (const Genders::Node& node : nodes_) {
       const auto known = node.attributes.find(name);
-      bits.push_back(known != node.attributes.end() &&
-                     (equals == std::string_view::npos ||
-                      known->second == word.substr(equals + 1)));
+      bits.push_back(known != node.attributes.end() && (equals == std::string_view::npos ||
+                                                        known->second == word.substr(equals + 1)));
     }
     return bits;
   }
@@ -127,8 +126,7 @@ Genders::Genders(std::string_view text, std::string_view file) {
     if (begin == std::string_view::npos) continue;
     const std::size_t gap = std::min(rest.find_first_of(kGendersBlanks, begin), rest.size());
     const std::string_view attributes = rest.substr(gap);
-    for (const Word& word :
-         split_outside_brackets(rest.substr(begin, gap - begin), ",")) {
+    for (const Word& word : split_outside_brackets(rest.substr(begin, gap - begin), ",")) {
       const auto names = expand_host_ranges(word.text);
       if (const auto* problem = std::get_if<RangeProblem>(&names))
         throw text_error(line, begin + word.offset + problem->offset, problem->message,
@@ -180,8 +178,7 @@ std::vector<std::string> Genders::attributes() const {
 
 std::vector<std::string> Genders::query(std::string_view query) const {
   const bool any = query.find_first_not_of(kGendersBlanks) == std::string_view::npos;
-  const Query::Bits bits =
-      any ? Query::Bits(nodes_.size(), true) : Query(nodes_, query).all();
+  const Query::Bits bits = any ? Query::Bits(nodes_.size(), true) : Query(nodes_, query).all();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < bits.size(); ++i)
     if (bits[i]) names.push_back(nodes_[i].name);

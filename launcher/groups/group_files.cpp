@@ -40,7 +40,8 @@ struct YamlLine {
 
 class YamlReader {
  public:
-  explicit YamlReader(const SourceLine& line) : line_(line), at_(line.text.find_first_not_of(' ')) {}
+  explicit YamlReader(const SourceLine& line)
+      : line_(line), at_(line.text.find_first_not_of(' ')) {}
 
   /// Returns nothing for a line without content.
   std::optional<YamlLine> read() {
@@ -83,8 +84,8 @@ class YamlReader {
       fail("this YAML is not supported here; put the value in single quotes");
     std::size_t end = at_;
     while (end < line_.text.size()) {
-      const bool colon = line_.text[end] == ':' &&
-                         (end + 1 == line_.text.size() || line_.text[end + 1] == ' ');
+      const bool colon =
+          line_.text[end] == ':' && (end + 1 == line_.text.size() || line_.text[end + 1] == ' ');
       const bool comment = line_.text[end] == '#' && line_.text[end - 1] == ' ';
       if (colon || comment) break;
       ++end;

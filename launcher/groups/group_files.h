@@ -14,8 +14,8 @@ std::optional<std::string> named_nodes(std::string_view text, std::string_view n
 /// Returns the names of all lines `name: nodes`.
 std::vector<std::string> names_of_lines(std::string_view text);
 
-/// Sections of groups.conf with their keys, in ConfigParser's format: `key: value` or `key = value`,
-/// lines that begin with a blank continue a value, `#` and `;` begin comments.
+/// Sections of groups.conf with their keys, in ConfigParser's format: `key: value` or `key =
+/// value`, lines that begin with a blank continue a value, `#` and `;` begin comments.
 using ConfSections = std::map<std::string, std::map<std::string, std::string>>;
 
 /// Adds the sections of a file; its values replace those that are there.

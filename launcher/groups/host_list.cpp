@@ -28,8 +28,8 @@ struct Item {
 };
 
 /// Removes the next item from `text`, with separators, comments and an operator before it.
-/// `after_item`: `text` begins where an item has ended; there '^' is an operator, elsewhere it marks
-/// a file.
+/// `after_item`: `text` begins where an item has ended; there '^' is an operator, elsewhere it
+/// marks a file.
 Item next_item(std::string_view& text, bool after_item) {
   Item item;
   if (after_item && text.starts_with('^')) {

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::string_view kMain = "Main";
 
-/// Bytes that mean nothing to a shell: the name becomes a part of a command of groups.conf, where it
-/// may stand inside or outside of quotes.
+/// Bytes that mean nothing to a shell: the name becomes a part of a command of groups.conf, where
+/// it may stand inside or outside of quotes.
 bool is_harmless(std::string_view name) {
   return std::ranges::all_of(name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_.:+%/@,=").find(static_cast<char>(c)) !=
-                                       std::string_view::npos;
+    return std::isalnum(c) != 0 ||
+           std::string_view("-_.:+%/@,=").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
@@ -278,10 +278,11 @@ void NodeGroups::unknown(const std::string& source, const std::string& name) {
   throw Error(
       ErrorKind::config,
       fmt::format("no group {}{}", quoted(name), source.empty() ? "" : " in the source " + source),
-      !near.empty()    ? fmt::format("did you mean {}?", near)
-      : !names.empty() ? fmt::format("known groups: {}{}", fmt::join(names, ", "), many ? ", ..." : "")
-                       : "groups are files in ~/.dsh/group and /etc/dsh/group, attributes in "
-                         "/etc/genders, and groups of ClusterShell's groups.conf");
+      !near.empty() ? fmt::format("did you mean {}?", near)
+      : !names.empty()
+          ? fmt::format("known groups: {}{}", fmt::join(names, ", "), many ? ", ..." : "")
+          : "groups are files in ~/.dsh/group and /etc/dsh/group, attributes in "
+            "/etc/genders, and groups of ClusterShell's groups.conf");
 }
 
 }  // namespace ds::launcher

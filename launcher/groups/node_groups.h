@@ -61,10 +61,10 @@ class NodeGroups {
 
  private:
   struct Source {
-    std::map<std::string, std::string> commands{};           // map, all, list
+    std::map<std::string, std::string> commands{};               // map, all, list
     std::optional<std::map<std::string, std::string>> groups{};  // of a YAML file
-    std::string file{};                                      // that defines it
-    std::string folder{};                                    // in which commands run
+    std::string file{};                                          // that defines it
+    std::string folder{};                                        // in which commands run
   };
   std::optional<std::string> dsh_list(const std::string& name);
   [[nodiscard]] std::vector<std::string> dsh_folders() const;

@@ -32,12 +32,20 @@ by_host() {
 input=/dev/null
 order=by_host
 filter=cat
+run_side() { # SIDE WORDS...
+  local side=$1 program=pdsh
+  shift
+  [ "$side" = theirs ] || program=$dir/bin/pdsh
+  cd "$dir" && $prefix timeout 30 "$program" "$@" < "$input" > "$side/out" 2> "$side/err"
+  echo "exit $?" > "$side/code"
+}
 same_pdsh() {
-  local side program
+  local side
+  (run_side theirs "$@") &
+  (run_side ours "$@")
+  wait $!
   for side in theirs ours; do
-    program=$([ $side = ours ] && echo "$dir/bin/pdsh" || echo pdsh)
-    (cd "$dir" && $prefix timeout 30 "$program" "$@" < $input > $side/out 2> $side/err; echo "exit $?" > $side/code)
-    { $order $dir/$side/out; echo; grep -v '^sending ' $dir/$side/err | $order; cat $dir/$side/code; } | $filter > $dir/$side/all
+    { $order < "$dir/$side/out"; echo; grep -v '^sending ' "$dir/$side/err" | $order; cat "$dir/$side/code"; } | $filter > "$dir/$side/all"
   done
   cmp -s "$dir/theirs/all" "$dir/ours/all" && report equal "pdsh $*" || report DIFFERENT "pdsh $*"
 }
@@ -156,8 +164,9 @@ with_ssh() {
   same_pdsh -f 1 -w 'node[3,1,2]' hostname
   order=by_host
   # Other words of ssh about the connection; the same lines of pdsh.
+  printf 'Host closed\n  HostName 10.77.0.11\n  Port 23\n' >> "$dir/ssh_config"
   filter='grep -v ssh:'
-  same_pdsh -S -t 2 -w node1,nobody hostname
+  same_pdsh -S -t 2 -w node1,closed hostname
   filter=cat
   prefix="on_head env PDSH_RCMD_TYPE=exec"
   same_pdsh -w 'node[1-3]' ssh -F "$dir/ssh_config" -x -l %u %h hostname

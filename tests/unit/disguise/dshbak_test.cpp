@@ -17,8 +17,8 @@ TEST_CASE("dshbak: lines of a host stand together") {
   HostLines lines;
   for (const char* line : {"n10: a\n", "n2: b\n", " n10 :  c\n", "no host\n", "n2:d\n", "n2: cut"})
     lines.add(line);
-  CHECK(lines.text(false) == rule() + "n2\n" + rule() + "b\nd\n" + rule() + "n10\n" + rule() +
-                                 "a\n c\n");
+  CHECK(lines.text(false) ==
+        rule() + "n2\n" + rule() + "b\nd\n" + rule() + "n10\n" + rule() + "a\n c\n");
   HostLines odd;
   for (const char* line : {"fe80::1: x\n", "::y: z\n", "a b: c\n", ":\n", "\n", "x: \n"})
     odd.add(line);
@@ -33,8 +33,8 @@ TEST_CASE("dshbak: equal outputs are printed once") {
   HostLines lines;
   for (const char* line : {"n3: same\n", "n1: same\n", "n2: other\n", "n4: same\n"})
     lines.add(line);
-  CHECK(lines.text(true) == rule() + "n[1,3-4]\n" + rule() + "same\n" + rule() + "n2\n" + rule() +
-                                "other\n");
+  CHECK(lines.text(true) ==
+        rule() + "n[1,3-4]\n" + rule() + "same\n" + rule() + "n2\n" + rule() + "other\n");
 }
 
 TEST_CASE("dshbak: ranges") {

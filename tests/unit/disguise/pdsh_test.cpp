@@ -34,15 +34,14 @@ std::string failure(const std::string& line, const Files& files = {}) {
   return "none";
 }
 
-const Files kFiles = {
-    {"hosts", "# x\nn1, n2\n n[3-4] # y\n#include more\n#include /all\n"},
-    {"./more", "m1\n"},
-    {"/all", "m[1-2]"},
-    {"-", "in1\nin2\n"},
-    {"/etc/dsh/group/web", "web[1-2]\n"},
-    {"/g/genders",
-     "node[10,1-3] compute,altname=%n-ib\nold1 compute,pdsh_all_skip\nb1 login\n"
-     "a1 login,pdsh_rcmd_type=bob@ssh\n"}};
+const Files kFiles = {{"hosts", "# x\nn1, n2\n n[3-4] # y\n#include more\n#include /all\n"},
+                      {"./more", "m1\n"},
+                      {"/all", "m[1-2]"},
+                      {"-", "in1\nin2\n"},
+                      {"/etc/dsh/group/web", "web[1-2]\n"},
+                      {"/g/genders",
+                       "node[10,1-3] compute,altname=%n-ib\nold1 compute,pdsh_all_skip\nb1 login\n"
+                       "a1 login,pdsh_rcmd_type=bob@ssh\n"}};
 const Variables kGenders = {{"PDSH_GENDERS_DIR", "/g"}};
 
 }  // namespace
@@ -52,8 +51,7 @@ TEST_CASE("pdsh: options, also several in one word") {
   CHECK(pdsh("-w n[1-3] -S -k -N -u 20 -t 3 -l bob ls -l") ==
         "-t 3 -u 20 -l bob -S -k -N -w n[1-3] -- ls -l");
   CHECK(pdsh("-SNwn1 -f8 -u20 x") == "exec --style pdsh -n --leave -f 8 -u 20 -S -N -w n1 -- x");
-  CHECK(pdsh("-bdK -w n1 x") ==
-        "exec --style pdsh,batch,full,times -n --leave -f 32 -w n1 -- x");
+  CHECK(pdsh("-bdK -w n1 x") == "exec --style pdsh,batch,full,times -n --leave -f 32 -w n1 -- x");
   CHECK(pdsh("-R exec -w n1 echo %h") == "--here -w n1 -- echo %h");
   CHECK(pdsh("-w n1 -- -x") == "-w n1 -- -x");
   CHECK(pdsh("-R exec -w n1") == "--here -w n1 -- sh -c");

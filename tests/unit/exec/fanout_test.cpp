@@ -225,11 +225,10 @@ TEST_CASE("as pdsh, TSTP after the first interrupt gives up the nodes that do no
 }
 
 TEST_CASE("as pdsh, an interrupt or the first failure gives its own exit code") {
-  const ExecPolicy policy{.stop_at_failure = true,
-                          .stopped_code = 1,
-                          .code_of = [](const NodeResult& result) {
-                            return result.end.status == ds::ExitStatus::exited(4) ? 0 : 7;
-                          }};
+  const ExecPolicy policy{
+      .stop_at_failure = true, .stopped_code = 1, .code_of = [](const NodeResult& result) {
+        return result.end.status == ds::ExitStatus::exited(4) ? 0 : 7;
+      }};
   Played exec(2, policy);
   exec.start(2);
   CHECK(exec.on(CommandEnded{0, {.status = ds::ExitStatus::exited(4)}}).empty());

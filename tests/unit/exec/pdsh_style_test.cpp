@@ -84,8 +84,10 @@ TEST_CASE("an interrupt lists the hosts") {
 
 TEST_CASE("times") {
   CHECK(pdsh_times_text({{10, 12, 15}, {10, 13, 14}, {10, 0, 0}, {}},
-                        {ended(ds::ExitStatus::exited(0)), ended(ds::ExitStatus::exited(0)),
-                         {.kind = Kind::unreachable}, {.kind = Kind::not_started}}) ==
+                        {ended(ds::ExitStatus::exited(0)),
+                         ended(ds::ExitStatus::exited(0)),
+                         {.kind = Kind::unreachable},
+                         {.kind = Kind::not_started}}) ==
         "Connect time:  Avg: 2 sec, Min: 2 sec,  Max: 3 sec\n"
         "Command time:  Avg: 2 sec, Min: 1 sec,  Max: 3 sec\nFailures:      1\nCanceled:      1\n");
   CHECK(pdsh_times_text({{10, 0, 0}}, {{.kind = Kind::unreachable}}) ==

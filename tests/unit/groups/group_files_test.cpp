@@ -47,7 +47,8 @@ TEST_CASE("groups.conf") {
 TEST_CASE("group files in YAML") {
   const GroupTable table = read_group_yaml(
       "# x\n---\nroles:\n    adm: 'n0'   # one\n    io: \"@racks:rack2,n2\"\n    it: 'it''s'\n\n"
-      "    plain: n[1-4]!n2 # c\nracks:\n  rack5:\n      - 'a[1-2]'  # c\n      - b#1\n  rack6: c\r\n",
+      "    plain: n[1-4]!n2 # c\nracks:\n  rack5:\n      - 'a[1-2]'  # c\n      - b#1\n  rack6: "
+      "c\r\n",
       "g.yaml");
   REQUIRE(table.size() == 2);
   const auto& roles = table.at("roles");

@@ -19,31 +19,31 @@ struct Bed {
   std::vector<std::string> ran{};
 
   NodeGroups groups() {
-    return NodeGroups(
-        {.variable =
-             [this](const char* name) {
-               const auto known = variables.find(name);
-               return known == variables.end() ? std::string() : known->second;
-             },
-         .file = [this](const std::string& path) -> std::optional<std::string> {
-           const auto known = files.find(path);
-           return known == files.end() ? std::nullopt : std::optional(known->second);
-         },
-         .files_of =
-             [this](const std::string& folder) {
-               std::vector<std::string> names;
-               for (const auto& [path, text] : files)
-                 if (path.starts_with(folder + "/") &&
-                     path.find('/', folder.size() + 1) == std::string::npos)
-                   names.push_back(path.substr(folder.size() + 1));
-               return names;
-             },
-         .run =
-             [this](const std::string& command, const std::string& folder) {
-               ran.push_back(folder + "> " + command);
-               const auto known = results.find(command);
-               return known == results.end() ? UpcallResult{.code = 3} : known->second;
-             }});
+    return NodeGroups({.variable =
+                           [this](const char* name) {
+                             const auto known = variables.find(name);
+                             return known == variables.end() ? std::string() : known->second;
+                           },
+                       .file = [this](const std::string& path) -> std::optional<std::string> {
+                         const auto known = files.find(path);
+                         return known == files.end() ? std::nullopt : std::optional(known->second);
+                       },
+                       .files_of =
+                           [this](const std::string& folder) {
+                             std::vector<std::string> names;
+                             for (const auto& [path, text] : files)
+                               if (path.starts_with(folder + "/") &&
+                                   path.find('/', folder.size() + 1) == std::string::npos)
+                                 names.push_back(path.substr(folder.size() + 1));
+                             return names;
+                           },
+                       .run =
+                           [this](const std::string& command, const std::string& folder) {
+                             ran.push_back(folder + "> " + command);
+                             const auto known = results.find(command);
+                             return known == results.end() ? UpcallResult{.code = 3}
+                                                           : known->second;
+                           }});
   }
   std::string list(const std::string& name, const std::string& within = "") {
     return groups().find(name, within).list;
@@ -141,9 +141,10 @@ TEST_CASE("a group may be empty; an unknown one is named with similar ones") {
 
 TEST_CASE("failures of sources") {
   Bed bed = with_conf();
-  CHECK(bed.failure("db:unlucky").starts_with(
-      "/etc/clustershell/groups.conf: the command 'map' of [db] failed with exit code 3: 'get "
-      "unlucky $f'"));
+  CHECK(bed.failure("db:unlucky")
+            .starts_with("/etc/clustershell/groups.conf: the command 'map' of [db] failed with "
+                         "exit code 3: 'get "
+                         "unlucky $f'"));
   bed.results["get slow $f"] = {.in_time = false};
   CHECK(bed.failure("slow").find("did not end in time") != std::string::npos);
   bed.files[kConf] += "[z]\nlist: x\n";
@@ -155,7 +156,8 @@ TEST_CASE("failures of sources") {
 
 TEST_CASE("values of the user's groups.conf replace those of the system") {
   Bed bed = with_conf();
-  bed.files["/home/ann/.config/clustershell/groups.conf"] = "[Main]\ndefault: own\n[own]\nmap: own\n";
+  bed.files["/home/ann/.config/clustershell/groups.conf"] =
+      "[Main]\ndefault: own\n[own]\nmap: own\n";
   bed.results["own"] = {.out = "o1"};
   CHECK(bed.list("any") == "o1");
   bed.variables["CLUSTERSHELL_CFGDIR"] = "/c";
