@@ -115,10 +115,10 @@ constexpr RequestDef kOutput[] = {
      }},
     {{"-N", "", "Print lines without the host name"},
      [](ExecRequest& o, const GivenOption&) { o.output.prefixed = false; }},
-    {{"--style", "LIST",
-      "pdsh: print, and exit, as pdsh does (docs/disguises.md); with it also\n"
-      "batch: one Ctrl-C stops all; full: names keep their domain; times: say\n"
-      "how long nodes took"},
+    {{"--style", "STYLE",
+      "Print and exit as pdsh does: pdsh, also with batch (one Ctrl-C stops\n"
+      "all), full (names keep their domain), times (how long nodes took):\n"
+      "pdsh,batch,times"},
      set_style},
 };
 

@@ -15,6 +15,8 @@
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 #include "launcher/disguise/pdsh_hosts.h"
+#include "launcher/disguise/pdsh_names.h"
+#include "launcher/disguise/pdsh_ssh_args.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
@@ -111,63 +113,6 @@ int setting(std::string_view option, const std::string& given, const char* varia
   return set && !set->empty() ? number(variable, *set, least, most) : otherwise;
 }
 
-/// What PDSH_SSH_ARGS and PDSH_SSH_ARGS_APPEND set.
-struct SshArgs {
-  std::vector<std::pair<std::string, std::string>> options{};
-  std::string user, port;
-  std::vector<std::string> notes{};
-};
-
-void read_ssh_option(std::string_view option, SshArgs& args) {
-  const std::size_t end = std::min(option.find_first_of("= "), option.size());
-  std::string key(option.substr(0, end));
-  std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
-  const std::string value(option.substr(std::min(end + 1, option.size())));
-  constexpr std::string_view kNoEffect[] = {
-      "batchmode",    "loglevel",   "forwardx11",
-      "forwardagent", "requesttty", "connecttimeout"};  // pdsh's own comes first
-  if (key == "userknownhostsfile")
-    args.options.emplace_back("--known-hosts", value);
-  else if (key == "port")
-    args.port = value;
-  else if (key == "user")
-    args.user = value;
-  else if (std::ranges::find(kNoEffect, key) == std::end(kNoEffect))
-    args.notes.push_back(fmt::format(
-        "ssh's -o {} has no effect; write it to ~/.ssh/config or to a file for -F", option));
-}
-
-SshArgs read_ssh_args(const Surroundings& around) {
-  SshArgs args;
-  std::vector<std::string_view> words;
-  const std::string text = around.variable("PDSH_SSH_ARGS_APPEND").value_or("") + " " +
-                           around.variable("PDSH_SSH_ARGS").value_or("");
-  for (const std::string_view word : split(text, ' '))
-    if (!word.empty()) words.push_back(word);
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::string_view word = words[at];
-    const char letter = word.size() > 1 && word[0] == '-' ? word[1] : '\0';
-    const bool valued = letter != '\0' && std::string_view("oFlpiJ").find(letter) != word.npos;
-    if (!valued) {
-      const bool silent = word == "%h" || std::string_view("2axqTnvk46C").find(letter) != word.npos;
-      if (!silent) args.notes.push_back(fmt::format("ssh's {} has no effect", word));
-      continue;
-    }
-    const std::string_view value = word.size() > 2         ? word.substr(2)
-                                   : at + 1 < words.size() ? words[++at]
-                                                           : std::string_view();
-    if (letter == 'o') read_ssh_option(value, args);
-    if (letter == 'F') args.options.emplace_back("--ssh-config", value);
-    if (letter == 'p') args.port = value;
-    if (letter == 'l' && value != "%u") args.user = value;
-    if (letter == 'i' || letter == 'J')
-      args.notes.push_back(
-          fmt::format("ssh's -{} {} has no effect; write it to ~/.ssh/config or to a file for -F",
-                      letter, value));
-  }
-  return args;
-}
-
 /// Returns the names as few expressions, if their order allows it.
 std::string folded(const std::vector<std::string>& names) {
   std::string text = fold_names(names);
@@ -224,11 +169,10 @@ std::string settings_text(const PdshWords& pdsh, const std::vector<PdshTarget>& 
                           const std::string& rcmd, const std::string& path,
                           const std::string& command, int fanout, int connect, int command_time,
                           const Surroundings& around) {
-  std::string hosts;
-  if (pdsh.list_expanded)
-    for (const PdshTarget& target : targets) hosts += (hosts.empty() ? "" : ",") + target.name;
-  else
-    hosts = pdsh_ranges(targets);
+  std::vector<std::string> names;
+  for (const PdshTarget& target : targets) names.push_back(target.name);
+  const std::string hosts =
+      pdsh.list_expanded ? fmt::format("{}", fmt::join(names, ",")) : pdsh_ranges(names);
   const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text.c_str(); };
   const auto yes = [](bool set) { return set ? "Yes" : "No"; };
   return fmt::format(
@@ -287,8 +231,8 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
   if (pdsh.full_names) style += ",full";
   if (pdsh.debug) style += ",times";
   out.words = {"exec", "--style", style, "-n", "--leave", "-f", std::to_string(fanout)};
-  SshArgs args;
-  if (!here) args = read_ssh_args(around);
+  PdshSshArgs args;
+  if (!here) args = pdsh_ssh_args(around);
   for (const auto& [option, value] : args.options) out.add(option, value);
   if (connect > 0 && connect != kConnectSeconds) out.add("-t", std::to_string(connect));
   if (command_time > 0) out.add("-u", std::to_string(command_time));

@@ -15,6 +15,7 @@
 #include "engine/base/error.h"
 #include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
+#include "launcher/disguise/pdsh_names.h"
 #include "launcher/groups/host_list.h"
 #include "launcher/groups/node_groups.h"
 #include "launcher/hosts/host_ranges.h"
@@ -26,33 +27,6 @@ namespace {
 constexpr int kMostIncludes = 16;
 
 using Names = std::vector<std::string>;
-
-/// A name as pdsh sorts it: the text before its last number, and that number.
-struct NumberedName {
-  std::string_view prefix;
-  std::string_view digits;
-};
-
-NumberedName cut_number(std::string_view name) {
-  const std::size_t end = name.find_last_not_of("0123456789") + 1;  // npos + 1 is 0.
-  return {name.substr(0, end), name.substr(end)};
-}
-
-bool sorts_before(const std::string& a, const std::string& b) {
-  const NumberedName left = cut_number(a), right = cut_number(b);
-  if (left.prefix != right.prefix) return left.prefix < right.prefix;
-  const auto value = [](std::string_view digits) {
-    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-  };
-  const std::string_view one = value(left.digits), other = value(right.digits);
-  if (one.size() != other.size()) return one.size() < other.size();
-  return one != other ? one < other : left.digits.size() < right.digits.size();
-}
-
-void sort_unique(Names& names) {
-  std::ranges::sort(names, sorts_before);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-}
 
 std::vector<std::string_view> items_of(std::string_view list, std::string_view separators) {
   std::vector<std::string_view> items;
@@ -192,7 +166,7 @@ class Targets {
       throw Error(ErrorKind::config, "pdsh: -a and -A need a genders file",
                   "it is /etc/genders unless -F FILE or PDSH_GENDERS_FILE names another");
     names_ = all ? groups_->genders()->query("") : nodes_of(choice_.groups);
-    sort_unique(names_);
+    sort_as_pdsh(names_);
     return true;
   }
 
@@ -214,7 +188,7 @@ class Targets {
       const Names kept = with_other_names(nodes_of(choice_.groups));
       const std::set<std::string> known(kept.begin(), kept.end());
       std::erase_if(names_, [&](const std::string& name) { return !known.contains(name); });
-      sort_unique(names_);
+      sort_as_pdsh(names_);
     }
     if (!choice_.without.empty()) drop(with_other_names(nodes_of(choice_.without)));
     if (choice_.all_but_skipped && groups_->genders() != nullptr)
@@ -311,40 +285,6 @@ class Targets {
 
 std::vector<PdshTarget> pdsh_targets(const PdshChoice& choice, const Surroundings& around) {
   return Targets(choice, around).find();
-}
-
-std::string pdsh_ranges(const std::vector<PdshTarget>& targets) {
-  std::string text;
-  for (std::size_t at = 0; at < targets.size();) {
-    const NumberedName first = cut_number(targets[at].name);
-    std::string ranges;
-    std::size_t count = 0;
-    while (at < targets.size()) {
-      const NumberedName next = cut_number(targets[at].name);
-      if (next.prefix != first.prefix || next.digits.empty() || next.digits.size() > 18) break;
-      std::string_view end = next.digits;
-      const long from = std::stol(std::string(end));
-      long to = from;
-      for (++at, ++count; at < targets.size(); ++at, ++count) {
-        const NumberedName more = cut_number(targets[at].name);
-        if (more.prefix != first.prefix ||
-            more.digits != fmt::format("{:0{}}", to + 1, next.digits.size()))
-          break;
-        ++to;
-        end = more.digits;
-      }
-      ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", next.digits);
-      if (to > from) ranges += fmt::format("-{}", end);
-    }
-    if (!text.empty()) text += ",";
-    if (count == 0)
-      text += targets[at++].name;
-    else if (count == 1)
-      text += fmt::format("{}{}", first.prefix, ranges);
-    else
-      text += fmt::format("{}[{}]", first.prefix, ranges);
-  }
-  return text;
 }
 
 }  // namespace ds::launcher

@@ -30,7 +30,4 @@ struct PdshChoice {
 /// Errors:  Error{usage} for no targets or malformed ones, Error{config} for files.
 std::vector<PdshTarget> pdsh_targets(const PdshChoice& choice, const Surroundings& around);
 
-/// Returns the names as pdsh -q lists them: `foo[08-10,1-2],bar`, without a change of their order.
-std::string pdsh_ranges(const std::vector<PdshTarget>& targets);
-
 }  // namespace ds::launcher

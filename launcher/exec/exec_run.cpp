@@ -4,16 +4,14 @@
 
 #include <asio/signal_set.hpp>
 #include <csignal>
-#include <ctime>
-#include <filesystem>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "launcher/exec/exec_input.h"
-#include "launcher/exec/percent.h"
+#include "launcher/exec/node_program.h"
+#include "launcher/exec/pdsh_report.h"
 #include "launcher/exec/results.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job_control.h"
@@ -32,20 +30,6 @@ JobInfo describe(const ExecRequest& request, const JobIdentity& identity) {
   return info;
 }
 
-/// Returns the names of the nodes in the output.
-std::vector<std::string> shown_names(const ExecRequest& request) {
-  if (!request.pdsh) return node_names(request.hosts);
-  std::vector<std::string> names;
-  for (const Host& host : request.hosts) names.push_back(host.name);
-  return pdsh_labels(names, request.pdsh->full_names);
-}
-
-/// Returns the working directory of a command that runs here.
-std::string own_folder() {
-  std::error_code none;
-  return std::filesystem::current_path(none).string();
-}
-
 /// Runs the loop of one `dslaunch exec`: passes events to Fanout and performs its actions. Agents
 /// have the numbers of their nodes.
 class Exec {
@@ -54,11 +38,10 @@ class Exec {
       : io_(io),
         request_(std::move(request)),
         hooks_(std::move(hooks)),
-        names_(shown_names(request_)),
+        names_(request_.pdsh ? pdsh_labels(request_.hosts, request_.pdsh->full_names)
+                             : node_names(request_.hosts)),
         programs_(names_.size()),
         killed_(names_.size()),
-        times_(names_.size()),
-        reported_(names_.size()),
         identity_(new_identity(request_.output.err_fd)),
         fanout_(names_, request_.policy),
         links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
@@ -77,6 +60,7 @@ class Exec {
                  .on_written = [this] { all_written(); }}),
         control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
     links_.set_job(identity_.id);
+    if (request_.pdsh) pdsh_.emplace(*request_.pdsh, names_, output_, control_);
     if (!control_.problem().empty())
       say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
     if (request_.in_fd < 0) return;
@@ -106,12 +90,8 @@ class Exec {
   void feed(const Event& event) {
     for (const Action& action : fanout_.on(event, Clock::now()))
       std::visit([this](const auto& known) { perform(known); }, action);
-    if (fanout_.stopping()) {
-      output_.leave_slow_reader();
-      if (request_.pdsh && fanout_.signo() == SIGINT && !std::exchange(aborting_, true))
-        put(fmt::format("{}: {}interrupt, aborting.\n", request_.pdsh->self,
-                        request_.pdsh->batch ? "batch mode " : ""));
-    }
+    if (fanout_.stopping()) output_.leave_slow_reader();
+    if (pdsh_) pdsh_->look(fanout_);
     if (fanout_.finished()) return timer_.cancel();
     timer_.arm(fanout_.wake_at());
   }
@@ -129,11 +109,10 @@ class Exec {
       if (input_) input_->taken(node, taken->bytes);
     } else if (const auto* problem = std::get_if<Problem>(&message)) {
       feed(AgentLost{node, name(node) + ": " + problem->text, {}});
-      report_end(node);
+      if (pdsh_) pdsh_->ended(node, fanout_);
     } else if (const auto* bye = std::get_if<Bye>(&message)) {
       killed_[static_cast<std::size_t>(node)] = bye->killed;
-      times_[static_cast<std::size_t>(node)].ended = std::time(nullptr);
-      report_end(node);
+      if (pdsh_) pdsh_->ended(node, fanout_);
       feed(AgentDone{node});
     }
   }
@@ -143,28 +122,7 @@ class Exec {
     if (lost.reason.starts_with(host + ": ") || lost.reason.starts_with(host + " ("))
       lost.reason.replace(0, host.size(), name(lost.agent));
     feed(lost);
-    report_end(lost.agent);
-  }
-  /// Prints what pdsh prints once the command of a node has ended. Nodes that were stopped are not
-  /// reported.
-  void report_end(int node) {
-    const auto at = static_cast<std::size_t>(node);
-    if (!request_.pdsh || std::exchange(reported_[at], 1) != 0) return;
-    const bool failed_first = fanout_.first_failure() == node;
-    std::string text;
-    if (!fanout_.stopping() || failed_first)
-      text = pdsh_result_text(*request_.pdsh, names_[at], fanout_.results()[at]);
-    if (failed_first) text += request_.pdsh->self + ": terminating all processes\n";
-    tell_clients(text);
-    output_.end_node(node, text);
-  }
-  /// Prints text with its newlines, as pdsh's own.
-  void put(const std::string& text) {
-    tell_clients(text);
-    output_.put(2, text);
-  }
-  void tell_clients(std::string_view text) {
-    if (!text.empty()) control_.say(text.substr(0, text.size() - 1));
+    if (pdsh_) pdsh_->ended(lost.agent, fanout_);
   }
   void on_hello(int node, const Hello& hello) {
     if (hello.version != kWireVersion)
@@ -208,7 +166,7 @@ class Exec {
   }
   void perform(const OpenAgent& action) {
     const auto host = static_cast<std::size_t>(action.host);
-    times_[host].dialed = std::time(nullptr);
+    if (pdsh_) pdsh_->dialed(action.agent);
     links_.open(action.agent, request_.hosts[host], request_.routes[host]);
   }
   void perform(const SendSpec& action) {
@@ -227,7 +185,7 @@ class Exec {
     output_.prepared(node);
   }
   void perform(const StartCommand& action) {
-    times_[static_cast<std::size_t>(action.node)].started = std::time(nullptr);
+    if (pdsh_) pdsh_->started(action.node);
     links_.send(action.node, Go{});
     if (input_) input_->started(action.node);
   }
@@ -237,19 +195,19 @@ class Exec {
   }
   void perform(const SendSweep&) {}  // exec dials no host again
   void perform(const ListNodes& action) {
-    if (request_.pdsh) return put(pdsh_interrupt_text(*request_.pdsh, names_, action.stages));
+    if (pdsh_) return pdsh_->list(action.stages);
     say("dslaunch: interrupt: once more within 1 s to stop all\n" +
         stages_text(names_, action.stages));
   }
   void perform(const Canceled& action) {
-    put(fmt::format("{}: Canceled {} pending threads.\n", request_.pdsh->self, action.nodes));
+    if (pdsh_) pdsh_->canceled(action.nodes);
   }
   void perform(const Leave&) {
     left_ = true;
     const bool quiet = hooks_.take || request_.pdsh;
     std::string words = quiet ? "" : results_text(names_, fanout_.results());
     const std::string killed = quiet ? "" : killed_text(names_, killed_);
-    if (request_.pdsh && request_.pdsh->times) put(pdsh_times_text(times_, fanout_.results()));
+    if (pdsh_) pdsh_->finish(fanout_);
     if (!killed.empty()) words += (words.empty() ? "" : "\n") + killed;
     if (!words.empty()) control_.say(words);
     std::vector<bool> ended;
@@ -295,19 +253,7 @@ class Exec {
     if (!request_.pdsh)  // pdsh does not read ssh_config
       user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
     if (user.empty()) user = host.user.empty() ? request_.user : host.user;
-    ProgramSpec program;
-    for (const std::string& word : request_.argv)
-      program.argv.push_back(request_.fill_percents ? fill_percents(word, host.name, node, user)
-                                                    : word);
-    program.cwd = request_.folder;
-    if (request_.here) {
-      if (program.cwd.empty()) program.cwd = own_folder();
-      return program;
-    }
-    if (request_.shell) program.argv = {fmt::format("{}", fmt::join(program.argv, " "))};
-    program.at_home = true;
-    program.login_shell = request_.shell;
-    return program;
+    return program_for(request_, node, user);
   }
   [[nodiscard]] const std::string& name(int node) const {
     return names_[static_cast<std::size_t>(node)];
@@ -319,8 +265,6 @@ class Exec {
   std::vector<std::string> names_;
   std::vector<ProgramSpec> programs_;  // by node, after the agent's Hello
   std::vector<std::uint32_t> killed_;  // background processes, by node
-  std::vector<PdshTimes> times_;
-  std::vector<std::uint8_t> reported_;  // whether report_end() was called
   JobIdentity identity_;
   Fanout fanout_;
   AgentLinks links_;
@@ -329,7 +273,7 @@ class Exec {
   ExecOutput output_;
   std::optional<ExecInput> input_;
   JobControl control_;
-  bool aborting_ = false;  // pdsh's line about the interrupt was printed
+  std::optional<PdshReport> pdsh_;
   bool left_ = false;
   bool written_ = false;  // after the end: all output is written, clients are notified
 };

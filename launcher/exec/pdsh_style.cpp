@@ -55,19 +55,20 @@ std::string ended_text(const PdshStyle& style, const std::string& label, const R
 
 }  // namespace
 
-std::vector<std::string> pdsh_labels(const std::vector<std::string>& hosts, bool full) {
+std::vector<std::string> pdsh_labels(const std::vector<Host>& hosts, bool full) {
   std::string_view domain;
-  for (const std::string& host : hosts) {
-    const std::size_t dot = host.find('.');
+  for (const Host& host : hosts) {
+    const std::size_t dot = host.name.find('.');
     if (dot == std::string::npos) continue;
-    const std::string_view its = std::string_view(host).substr(dot);
+    const std::string_view its = std::string_view(host.name).substr(dot);
     full = full || (!domain.empty() && its != domain);
     domain = its;
   }
   std::vector<std::string> labels;
-  for (const std::string& host : hosts)
-    labels.push_back(
-        full || host.empty() || is_digit(host.front()) ? host : host.substr(0, host.find('.')));
+  for (const Host& host : hosts) {
+    const bool whole = full || is_digit(host.name.front());
+    labels.push_back(whole ? host.name : host.name.substr(0, host.name.find('.')));
+  }
   return labels;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/exec/results.h"
+#include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher::exec {
 
@@ -23,7 +24,7 @@ struct PdshStyle {
 
 /// Returns the names that pdsh shows for `hosts`: without their domain, unless a name begins with a
 /// digit, domains differ, or `full`.
-std::vector<std::string> pdsh_labels(const std::vector<std::string>& hosts, bool full);
+std::vector<std::string> pdsh_labels(const std::vector<Host>& hosts, bool full);
 
 /// Puts prefixes before whole lines. A line without a newline is kept until the node has ended, as
 /// pdsh does.

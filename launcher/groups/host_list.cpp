@@ -151,15 +151,17 @@ void HostListParser::add_one_group(const std::string& name, const Origin& origin
                   fmt::format("{}: {}", origin.name, error.what()), error.hint());
     }
   }();
-  add_items(group.list,
-            {.name = "group " + name, .depth = origin.depth + 1, .source = group.source}, into);
+  add_items(
+      group.list,
+      {.name = "group " + printable_text(name), .depth = origin.depth + 1, .source = group.source},
+      into);
 }
 
 void HostListParser::add_file_items(const std::string& path, const Origin& origin, HostSet& into) {
   const std::string text = reader_.file(path);
   std::string_view rest = text;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = path == "-" ? "standard input" : printable_text(path);
   add_items(rest, {.name = name, .depth = origin.depth + 1, .lines = rest}, into);
 }
 

@@ -12,6 +12,11 @@ using Names = std::vector<std::string>;
 
 PdshStyle ssh() { return {.self = "pdsh@head"}; }
 PdshStyle here() { return {.self = "pdsh@head", .program = "sh", .here = true}; }
+Names labels(const Names& names, bool full = false) {
+  std::vector<Host> hosts;
+  for (const std::string& name : names) hosts.push_back({.name = name});
+  return pdsh_labels(hosts, full);
+}
 NodeResult ended(ds::ExitStatus status, std::string cause = "") {
   return {.kind = Kind::exited, .end = {.status = status, .cause = std::move(cause)}};
 }
@@ -19,10 +24,10 @@ NodeResult ended(ds::ExitStatus status, std::string cause = "") {
 }  // namespace
 
 TEST_CASE("names lose their domain if all have the same") {
-  CHECK(pdsh_labels({"a.x.com", "b.x.com", "c"}, false) == Names{"a", "b", "c"});
-  CHECK(pdsh_labels({"a.x.com", "b.y.com"}, false) == Names{"a.x.com", "b.y.com"});
-  CHECK(pdsh_labels({"10.0.0.1"}, false) == Names{"10.0.0.1"});
-  CHECK(pdsh_labels({"a.x.com"}, true) == Names{"a.x.com"});
+  CHECK(labels({"a.x.com", "b.x.com", "c"}) == Names{"a", "b", "c"});
+  CHECK(labels({"a.x.com", "b.y.com"}) == Names{"a.x.com", "b.y.com"});
+  CHECK(labels({"10.0.0.1"}) == Names{"10.0.0.1"});
+  CHECK(labels({"a.x.com"}, true) == Names{"a.x.com"});
 }
 
 TEST_CASE("lines are whole; the last one may lack its end") {
