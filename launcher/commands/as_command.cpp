@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -13,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "launcher/agent/node_facts.h"
@@ -115,9 +117,17 @@ int run_at_prompt(const Disguised& meant) {
         ::execl("/bin/sh", "sh", "-c", line.c_str() + 1, nullptr);
         ::_exit(127);
       }
+      // Without exit(3), which would move the position in standard input back to what the parent
+      // has read ahead.
       std::vector<std::string> words = meant.words;
       words.push_back(line);
-      return run_own(words);
+      try {
+        ::_exit(run_own(words));
+      } catch (const std::exception& caught) {
+        const Error error = as_error(caught);
+        std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
+        ::_exit(contract::exit_code(error.kind()));
+      }
     }
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }

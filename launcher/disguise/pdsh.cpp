@@ -11,6 +11,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "engine/base/text_error.h"
 #include "launcher/cli/command.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
@@ -46,8 +47,7 @@ void add_value(PdshWords& part, const Given& given) {
 
 constexpr ForeignDef<PdshWords> kPdshOptions[] = {
     {{"-w", "TARGETS", Fate::taken,
-      "-w; ranges, -HOSTS, ^FILE, /regex/, [rcmd_type:][user@]HOSTS; -: the list on standard "
-      "input"},
+      "-w; ranges, -HOSTS, ^FILE, /regex/, @GROUP, [rcmd_type:][user@]HOSTS; -: standard input"},
      add_value<&PdshWords::hosts, &PdshChoice::targets>},
     {{"-x", "HOSTS", Fate::taken, "they are left out of -w"},
      add_value<&PdshWords::hosts, &PdshChoice::excluded>},
@@ -55,9 +55,10 @@ constexpr ForeignDef<PdshWords> kPdshOptions[] = {
      add_value<&PdshWords::hosts, &PdshChoice::groups>},
     {{"-X", "GROUPS", Fate::taken, "they are left out of -w"},
      add_value<&PdshWords::hosts, &PdshChoice::without>},
-    {{"-a", "", Fate::taken, "all nodes of genders without the attribute pdsh_all_skip"},
+    {{"-a", "", Fate::taken,
+      "all nodes of genders without the attribute pdsh_all_skip, else /etc/pdsh/machines"},
      take_flag<&PdshWords::hosts, &PdshChoice::all_but_skipped>},
-    {{"-A", "", Fate::taken, "all nodes of genders"},
+    {{"-A", "", Fate::taken, "all nodes of genders, else /etc/pdsh/machines"},
      take_flag<&PdshWords::hosts, &PdshChoice::all>},
     {{"-i", "", Fate::taken, "names of nodes become their altname of genders, or the reverse"},
      take_flag<&PdshWords::hosts, &PdshChoice::other_names>},
@@ -143,11 +144,22 @@ std::string host_list(const std::vector<PdshTarget>& targets, const std::string&
   return list;
 }
 
+/// Returns the type in the file that Debian's pdsh reads; empty without it.
+std::string debian_rcmd(const Surroundings& around) {
+  try {
+    const std::string text = around.file("/etc/pdsh/rcmd_default");
+    return text.substr(0, text.find_first_of(" \t\r\n"));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// Returns the type that all targets have.
 std::string rcmd_of(const PdshWords& pdsh, const std::vector<PdshTarget>& targets,
                     const Surroundings& around) {
   std::string usual = pdsh.rcmd;
   if (usual.empty()) usual = around.variable("PDSH_RCMD_TYPE").value_or("");
+  if (usual.empty()) usual = debian_rcmd(around);
   if (usual.empty()) usual = "ssh";
   const auto type = [&](const PdshTarget& target) -> const std::string& {
     return target.rcmd.empty() ? usual : target.rcmd;
@@ -159,8 +171,9 @@ std::string rcmd_of(const PdshWords& pdsh, const std::vector<PdshTarget>& target
                               target.name, type(target)),
                   "use one pdsh for the hosts of each rcmd type");
   if (first != "ssh" && first != "exec")
-    usage_error(fmt::format("pdsh: the rcmd type {} is not supported", quoted(first)),
-                "use -R ssh, or -R exec with a command that reaches %h");
+    usage_error(
+        fmt::format("pdsh: the rcmd type {} is not supported", quoted(printable_text(first))),
+        "use -R ssh, or -R exec with a command that reaches %h");
   return first;
 }
 

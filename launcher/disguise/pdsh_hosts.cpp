@@ -10,21 +10,21 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "engine/base/text_error.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/pdsh_names.h"
 #include "launcher/groups/host_list.h"
 #include "launcher/groups/node_groups.h"
-#include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 namespace {
 
 constexpr int kMostIncludes = 16;
+constexpr const char* kMachines = "/etc/pdsh/machines";
 
 using Names = std::vector<std::string>;
 
@@ -33,14 +33,6 @@ std::vector<std::string_view> items_of(std::string_view list, std::string_view s
   for (const Word& word : split_outside_brackets(list, separators))
     if (!word.text.empty()) items.push_back(word.text);
   return items;
-}
-
-Names expanded(std::string_view item, std::string_view origin) {
-  const auto names = expand_host_ranges(item);
-  if (const auto* problem = std::get_if<RangeProblem>(&names))
-    usage_error(fmt::format("pdsh: {} {}: {}", origin, quoted(item), problem->message),
-                problem->hint);
-  return std::get<Names>(names);
 }
 
 class Targets {
@@ -104,7 +96,10 @@ class Targets {
       patterns_.emplace_back(std::string(text), out);
       return;
     }
-    if (out) return append(into, expanded(text, "-x"));
+    if (text.starts_with('@'))
+      return append(into,
+                    names_of([&](HostListParser& list) { list.add(text, out ? "-x" : "-w"); }));
+    if (out) return append(into, pdsh_expanded(text, "-x"));
     add_hosts(text);
   }
 
@@ -116,9 +111,9 @@ class Targets {
     const bool is_address = colon != std::string_view::npos && text.substr(colon).starts_with("::");
     if (colon != std::string_view::npos && !is_address) {
       if (at != std::string_view::npos && colon > at)
-        usage_error(
-            fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts", quoted(text)),
-            "for example: ssh:ann@node[1-4]");
+        usage_error(fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts",
+                                quoted(printable_text(text))),
+                    "for example: ssh:ann@node[1-4]");
       target.rcmd = text.substr(0, colon);
       text.remove_prefix(colon + 1);
     }
@@ -126,7 +121,7 @@ class Targets {
       target.user = text.substr(0, end);
       text.remove_prefix(end + 1);
     }
-    for (const std::string& name : expanded(text, "-w")) {
+    for (const std::string& name : pdsh_expanded(text, "-w")) {
       names_.push_back(name);
       if (!target.rcmd.empty() || !target.user.empty()) settings_.try_emplace(name, target);
     }
@@ -151,7 +146,8 @@ class Targets {
         continue;
       }
       line = line.substr(0, line.find('#'));
-      for (const std::string_view item : items_of(line, ", \t")) append(into, expanded(item, path));
+      for (const std::string_view item : items_of(line, ", \t"))
+        append(into, pdsh_expanded(item, path));
     }
   }
 
@@ -162,22 +158,30 @@ class Targets {
       usage_error("pdsh: -a or -A cannot be combined with -g", "give only one of them");
     if (!all && choice_.groups.empty()) return false;
     named_ = true;
-    if (all && groups_->genders() == nullptr)
-      throw Error(ErrorKind::config, "pdsh: -a and -A need a genders file",
-                  "it is /etc/genders unless -F FILE or PDSH_GENDERS_FILE names another");
+    if (all && groups_->genders() == nullptr) {
+      read_file(kMachines, 0, names_);  // as of pdsh's module "machines"
+      return false;
+    }
     names_ = all ? groups_->genders()->query("") : nodes_of(choice_.groups);
     sort_as_pdsh(names_);
     return true;
   }
 
   Names nodes_of(const std::vector<std::string>& lists) {
+    return names_of([&](HostListParser& parser) {
+      for (const std::string& list : lists)
+        for (const std::string_view name : items_of(list, ","))
+          parser.add_group(std::string(name), "-g");
+    });
+  }
+
+  template <class Fill>
+  Names names_of(Fill fill) {
     HostListParser parser(
         {.file = around_.file, .group = [this](const std::string& name, const std::string& within) {
            return groups_->find(name, within);
          }});
-    for (const std::string& list : lists)
-      for (const std::string_view name : items_of(list, ","))
-        parser.add_group(std::string(name), "-g");
+    fill(parser);
     Names names;
     for (const Host& host : parser.hosts()) names.push_back(host.name);
     return names;
@@ -222,7 +226,7 @@ class Targets {
       if (const int error = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
         char why[256];
         ::regerror(error, &compiled, why, sizeof why);
-        usage_error(fmt::format("pdsh: pattern {}: {}", quoted(pattern), why));
+        usage_error(fmt::format("pdsh: pattern {}: {}", quoted(printable_text(pattern)), why));
       }
       std::erase_if(names_, [&compiled, out = out](const std::string& name) {
         return (::regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0) == out;

@@ -4,6 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
+
+#include "engine/base/text_error.h"
+#include "launcher/cli/option_table.h"
+#include "launcher/hosts/host_ranges.h"
+#include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 namespace {
@@ -31,6 +37,15 @@ bool sorts_before(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+std::vector<std::string> pdsh_expanded(std::string_view item, std::string_view origin) {
+  const auto names = expand_host_ranges(item);
+  if (const auto* problem = std::get_if<RangeProblem>(&names))
+    usage_error(fmt::format("pdsh: {} {}: {}", origin, quoted(printable_text(item)),
+                            printable_text(problem->message)),
+                problem->hint);
+  return std::get<std::vector<std::string>>(names);
+}
 
 void sort_as_pdsh(std::vector<std::string>& names) {
   std::ranges::sort(names, sorts_before);

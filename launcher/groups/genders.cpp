@@ -41,7 +41,7 @@ class Query {
 
   Bits all() {
     Bits bits = expression(0);
-    if (!skip_blanks().empty()) fail(fmt::format("'{}' is not expected", rest_));
+    if (!skip_blanks().empty()) fail(fmt::format("{} is not expected", quoted(printable_text(rest_))));
     return bits;
   }
 
@@ -107,7 +107,8 @@ class Query {
     return rest_;
   }
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(ErrorKind::usage, fmt::format("genders query {}: {}", quoted(text_), why),
+    throw Error(ErrorKind::usage,
+                fmt::format("genders query {}: {}", quoted(printable_text(text_)), why),
                 "for example: 'compute&&rack=2', 'gpu||login', '~(old||spare)'");
   }
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
+#include "engine/base/text_error.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
 
@@ -113,10 +114,10 @@ void HostListParser::combine(HostSet& left, char operation, const HostSet& right
 void HostListParser::add_item(std::string_view item, const Origin& origin, HostSet& into) {
   if (item == "-") return add_file_items("-", origin, into);
   if (item.front() == '/')
-    throw Error(
-        origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
-        fmt::format("{}: {} is not a host; patterns are not known here", origin.name, quoted(item)),
-        "ranges are, as in node[01-16], and groups, as in @compute");
+    throw Error(origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
+                fmt::format("{}: {} is not a host; patterns are not known here", origin.name,
+                            quoted(printable_text(item))),
+                "ranges are, as in node[01-16], and groups, as in @compute");
   if (item.front() == '-') {
     HostSet excluded;
     add_item(item.substr(1), origin, excluded);
@@ -136,7 +137,8 @@ void HostListParser::add_group_items(const std::string& name, const Origin& orig
   const auto names = expand_host_ranges(name);  // @rack[1-3] are 3 groups
   if (const auto* problem = std::get_if<RangeProblem>(&names))
     throw Error(origin.depth == 0 ? ErrorKind::usage : ErrorKind::config,
-                fmt::format("{}: group {}: {}", origin.name, quoted(name), problem->message),
+                fmt::format("{}: group {}: {}", origin.name, quoted(printable_text(name)),
+                            printable_text(problem->message)),
                 problem->hint);
   for (const std::string& each : std::get<std::vector<std::string>>(names))
     add_one_group(each, origin, into);

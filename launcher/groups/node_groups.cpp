@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
 #include "engine/base/split.h"
+#include "engine/base/text_error.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_word.h"
 
@@ -56,7 +57,8 @@ GroupNodes NodeGroups::find(std::string_view full_name, const std::string& withi
     } else {
       std::vector<std::string_view> known = {"dsh", "genders"};
       for (const auto& [its, unused] : sources_) known.push_back(its);
-      throw Error(ErrorKind::config, fmt::format("there is no group source {}", quoted(source)),
+      throw Error(ErrorKind::config,
+                  fmt::format("there is no group source {}", quoted(printable_text(source))),
                   fmt::format("known sources: {}", fmt::join(known, ", ")));
     }
     if (!list) unknown(source, name);
@@ -184,9 +186,10 @@ void NodeGroups::load_sources() {
   default_ = main["default"];
   if (default_.empty() && sources_.size() == 1) default_ = sources_.begin()->first;
   if (!default_.empty() && !sources_.contains(default_))
-    throw Error(ErrorKind::config,
-                fmt::format("{}: there is no group source {}", file, quoted(default_)),
-                "'default' in [Main] names one of the sections");
+    throw Error(
+        ErrorKind::config,
+        fmt::format("{}: there is no group source {}", file, quoted(printable_text(default_))),
+        "'default' in [Main] names one of the sections");
 }
 
 void NodeGroups::add_sources(const ConfSections& sections, const std::string& file,
@@ -210,7 +213,8 @@ std::optional<std::string> NodeGroups::source_list(const std::string& name,
     return known == source.groups->end() ? std::nullopt : std::optional(known->second);
   }
   if (!is_harmless(group))
-    throw Error(ErrorKind::config, fmt::format("{} cannot be the name of a group", quoted(group)),
+    throw Error(ErrorKind::config,
+                fmt::format("{} cannot be the name of a group", quoted(printable_text(group))),
                 fmt::format("the source {} passes it to a shell command", name));
   std::string list = run(name, source, "map", group);
   if (!words_of(list).empty()) return list;
@@ -251,7 +255,7 @@ std::string NodeGroups::run(const std::string& name, const Source& source, const
                 fmt::format("{}: the command '{}' of [{}] {}: {}", source.file, what, name,
                             result.in_time ? fmt::format("failed with exit code {}", result.code)
                                            : "did not end in time",
-                            quoted(command)),
+                            quoted(printable_text(command))),
                 "run it in " + source.folder);
   return known->second = result.out;
 }
@@ -275,14 +279,14 @@ void NodeGroups::unknown(const std::string& source, const std::string& name) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const bool many = names.size() > kMostNames;
   if (many) names.resize(kMostNames);
-  throw Error(
-      ErrorKind::config,
-      fmt::format("no group {}{}", quoted(name), source.empty() ? "" : " in the source " + source),
-      !near.empty() ? fmt::format("did you mean {}?", near)
-      : !names.empty()
-          ? fmt::format("known groups: {}{}", fmt::join(names, ", "), many ? ", ..." : "")
-          : "groups are files in ~/.dsh/group and /etc/dsh/group, attributes in "
-            "/etc/genders, and groups of ClusterShell's groups.conf");
+  throw Error(ErrorKind::config,
+              fmt::format("no group {}{}", quoted(printable_text(name)),
+                          source.empty() ? "" : " in the source " + source),
+              !near.empty() ? fmt::format("did you mean {}?", near)
+              : !names.empty()
+                  ? fmt::format("known groups: {}{}", fmt::join(names, ", "), many ? ", ..." : "")
+                  : "groups are files in ~/.dsh/group and /etc/dsh/group, attributes in "
+                    "/etc/genders, and groups of ClusterShell's groups.conf");
 }
 
 }  // namespace ds::launcher

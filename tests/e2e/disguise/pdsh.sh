@@ -68,6 +68,17 @@ printf 'echo %%h\n\n!echo here\nexit 3\nquit\necho no\n' | bin/pdsh -R exec -f 1
 [ "$(cat out)" = "$(printf 'pdsh> a: a\nb: b\npdsh> pdsh> here\npdsh> pdsh> ')" ] || die 'the prompt: output'
 [ "$(cat err)" = "$(printf '%s: a: sh exited with exit code 3\n%s: b: sh exited with exit code 3' "$me" "$me")" ] || die 'the prompt: messages'
 
+# A file that is longer than a buffer: each of its lines once.
+seq 1 600 | sed 's/$/ 0123456789/; s/^/!true /; 300s/^!true/echo/' >many
+timeout 60 bin/pdsh -R exec -N -w a <many >out 2>err || die 'the prompt: a long file'
+[ "$(grep -c '300 0123456789' out)" = 1 ] || die 'the prompt: a long file is read once'
+
+# Groups as targets.
+printf 'g[1-3]\n' >group
+DSHGROUP_PATH=$work bin/pdsh -Q -w '@group!g2,-@none' >out 2>err
+grep -q 'no group .none' err || die 'an unknown group in -w'
+DSHGROUP_PATH=$work bin/pdsh -Q -w '@group!g2,x' >out 2>err && tail -n 1 out | grep -qx 'g1,g3,x' || die 'groups in -w'
+
 # dshbak: a file for each host; no file outside of the folder.
 printf 'n1: a\nn2: b\nn1: c\n' >lines
 bin/dshbak -d files -f lines && [ "$(cat files/n1 files/n2)" = "$(printf 'a\nc\nb')" ] || die 'dshbak -d'

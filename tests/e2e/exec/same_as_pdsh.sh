@@ -127,18 +127,23 @@ with_exec() {
 }
 
 # The first interrupt lists the hosts, a second one ends. Without a terminal too.
+interrupted_side() { # SIDE OPTIONS
+  local side=$1 program=pdsh pid
+  shift
+  [ "$side" = theirs ] || program=$dir/bin/pdsh
+  env -C "$dir" "$program" "$@" -R exec -f 2 -w 'a[1-3]' sh -c 'echo %h; exec sleep 20' > "$dir/$side/out" 2> "$dir/$side/err" < /dev/null &
+  pid=$!
+  for ((i = 0; i < 100; i++)); do [ "$(wc -l < "$dir/$side/out")" = 2 ] && break; sleep 0.05; done
+  # Not twice within the time of one key press.
+  for ((i = 0; i < 2; i++)); do kill -INT $pid 2> /dev/null; sleep 0.4; done
+  wait $pid
+  echo "exit $?" > "$dir/$side/code"
+  { grep -v '^sending ' "$dir/$side/err" | $order; cat "$dir/$side/code"; } > "$dir/$side/all"
+}
 interrupted() { # OPTIONS of both
-  local side pid program
-  for side in theirs ours; do
-    program=$([ $side = ours ] && echo "$dir/bin/pdsh" || echo pdsh)
-    env -C "$dir" "$program" "$@" -R exec -f 2 -w 'a[1-3]' sh -c 'echo %h; exec sleep 20' > "$dir/$side/out" 2> "$dir/$side/err" < /dev/null &
-    pid=$!
-    for ((i = 0; i < 100; i++)); do [ "$(wc -l < "$dir/$side/out")" = 2 ] && break; sleep 0.05; done
-    # Not twice within the time of one key press.
-    for ((i = 0; i < 2; i++)); do kill -INT $pid 2> /dev/null; sleep 0.4; done
-    wait $pid
-    { grep -v '^sending ' "$dir/$side/err" | $order; echo "exit $?"; } > "$dir/$side/all"
-  done
+  (interrupted_side theirs "$@") &
+  (interrupted_side ours "$@")
+  wait $!
   cmp -s "$dir/theirs/all" "$dir/ours/all" && report equal "pdsh $* (2 interrupts)" || report DIFFERENT "pdsh $* (2 interrupts)"
 }
 

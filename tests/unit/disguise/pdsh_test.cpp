@@ -62,11 +62,18 @@ TEST_CASE("pdsh: options, also several in one word") {
   CHECK(translate("pdsh -w x -h").text->starts_with("dslaunch as pdsh: "));
 }
 
+TEST_CASE("pdsh: as DeepSpeed calls it") {
+  CHECK(pdsh("-S -f 1024 -w worker-0,worker-1 export A=b; cd /x; python3 -u run --node_rank=%n") ==
+        "exec --style pdsh -n --leave -f 1024 -S -w worker-[0-1] -- export A=b; cd /x; python3 -u "
+        "run --node_rank=%n");
+}
+
 TEST_CASE("pdsh: variables") {
   CHECK(pdsh("-w n1 x", {{"FANOUT", "5"}}) == "exec --style pdsh -n --leave -f 5 -w n1 -- x");
   CHECK(pdsh("-w n1 x", {{"PDSH_CONNECT_TIMEOUT", "3"}, {"PDSH_COMMAND_TIMEOUT", "4"}}) ==
         "-t 3 -u 4 -w n1 -- x");
   CHECK(pdsh("-w n1 x", {{"PDSH_RCMD_TYPE", "exec"}}) == "--here -w n1 -- x");
+  CHECK(pdsh("-w n1 x", {}, {{"/etc/pdsh/rcmd_default", "exec\n"}}) == "--here -w n1 -- x");
   CHECK(pdsh("-w n1 x y", {{"DSHPATH", "/a:/b"}}) == "-w n1 -- PATH=/a:/b; x y");
   CHECK(pdsh("-w n1 x", {{"DSHPATH", "/a"}, {"SHELL", "/bin/tcsh"}}) ==
         "-w n1 -- setenv PATH /a; x");
@@ -94,6 +101,8 @@ TEST_CASE("pdsh: targets") {
 
 TEST_CASE("pdsh: groups and genders") {
   CHECK(targets("-g web", {}, kFiles) == "web1,web2");
+  CHECK(targets("-w @web,x,-@web!web1", {}, kFiles) == "web1,x");
+  CHECK(targets("-a", {}, {{"/etc/pdsh/machines", "m[2-3]\nm1\n"}}) == "m2,m3,m1");
   CHECK(targets("-A", kGenders, {{"/etc/genders", "x1 a"}}) == "x1");
   CHECK(targets("-F genders -A", kGenders, kFiles) ==
         "a1,b1,node1-ib,node2-ib,node3-ib,node10-ib,old1");
@@ -127,7 +136,7 @@ TEST_CASE("pdsh: what is refused") {
   CHECK(failure("-w") == "pdsh: -w needs a value");
   CHECK(failure("-w /(/ x").find("pattern '('") != std::string::npos);
   CHECK(failure("-w foo[1- x").find("unclosed") != std::string::npos);
-  CHECK(failure("-a x") == "pdsh: -a and -A need a genders file");
+  CHECK(failure("-a x") == "cannot read /etc/pdsh/machines");
   CHECK(failure("-a -g x y") == "pdsh: -a or -A cannot be combined with -g");
   CHECK(failure("-F none -a x") == "cannot read the genders file /etc/none");
   CHECK(failure("-w ^loop x", {{"loop", "#include ./loop"}, {"./loop", "#include ./loop"}})
