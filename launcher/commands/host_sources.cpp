@@ -113,8 +113,8 @@ void open_groups(std::vector<HostPick>& picks) {
     parser.add(pick.text, "--host");
     for (const Host& host : parser.hosts()) {
       if (host.port != 0)
-        usage_error(fmt::format("--host {}: {} has a port", pick.text, host.name),
-                    "to set a port, write port=N in a hostfile");
+        usage_error(fmt::format("--host {}: {} cannot have slots here", pick.text, host.name),
+                    "hosts with slots stand between commas, for example a:4,@gpu!node07");
       opened.push_back({.text = pick.text, .names = {host.name}, .user = host.user});
     }
   }

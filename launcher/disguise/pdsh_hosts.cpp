@@ -171,7 +171,8 @@ class Targets {
     return names_of([&](HostListParser& parser) {
       for (const std::string& list : lists)
         for (const std::string_view name : items_of(list, ","))
-          parser.add_group(std::string(name), "-g");
+          parser.add_group((choice_.genders_file.empty() ? "" : "genders:") + std::string(name),
+                           "-g");
     });
   }
 
