@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Compares dslaunch under the names pdsh and dshbak with the real programs, byte by byte, on hosts in network namespaces
-# and with -R exec; and node groups with ClusterShell's nodeset. A part is skipped where its program is not installed.
+# and with -R exec.
 #   same_as_pdsh.sh --table    also prints the rows of same_as_pdsh_results.md
 # Lines are compared host by host, in the order of each host. Left out are pdsh's lines "sending ... to ...", which
 # are about processes of ssh.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
+command -v pdsh > /dev/null || { echo "SKIP: pdsh is not installed (scripts/install_packages.sh test)"; exit 77; }
 table=${1:-}
 dir=$(mktemp -d)
 trap 'netns_down; rm -rf "$dir"' EXIT
@@ -54,12 +55,6 @@ same_dshbak() {
   (cd "$dir" && bin/dshbak "$@" < "$input" > ours/all 2> /dev/null)
   cmp -s "$dir/theirs/all" "$dir/ours/all" && report equal "dshbak $*" || report DIFFERENT "dshbak $*"
 }
-same_nodes() {
-  nodeset -e "$1" 2> "$dir/theirs/err" | tr ' ' '\n' | sort > "$dir/theirs/all"
-  "$DS_BIN/dslaunch" exec -n --here -N -w "$1" -- echo %h 2> "$dir/ours/err" | sort > "$dir/ours/all"
-  [ -s "$dir/theirs/all" ] && cmp -s "$dir/theirs/all" "$dir/ours/all" && report equal "nodeset -e '$1'" || report DIFFERENT "nodeset -e '$1'"
-}
-
 with_exec() {
   export PDSH_RCMD_TYPE=exec
   prefix=
@@ -159,9 +154,7 @@ with_ssh() {
   same_pdsh -w node1,node2 printf '"x\ry\nz\n"'
   same_pdsh -S -w node1 'kill -9 $$'
   same_pdsh -S -u 1 -w node1 sleep 9
-  filter='sed s|/bin/bash:|bash:|' # sshd calls the shell by its last part
   same_pdsh -S -w node1,node2 nothing-here
-  filter=cat
   DSHPATH=/nowhere same_pdsh -w node1 'echo $PATH'
   PDSH_SSH_ARGS="-2 -x -l root" same_pdsh -w node1 hostname
   same_pdsh -N -w node1 cat /etc/hosts
@@ -195,50 +188,15 @@ with_dshbak() {
   cmp -s "$dir/theirs/all" "$dir/ours/all" && report equal "dshbak -d DIR -f" || report DIFFERENT "dshbak -d DIR -f"
 }
 
-with_nodeset() {
-  export CLUSTERSHELL_CFGDIR=$dir/clustershell HOME=$dir/home
-  mkdir -p "$CLUSTERSHELL_CFGDIR/groups.d" "$CLUSTERSHELL_CFGDIR/groups.conf.d" "$HOME"
-  cat > "$CLUSTERSHELL_CFGDIR/groups.conf" << 'C'
-[Main]
-default: local
-confdir: $CFGDIR/groups.conf.d
-autodir: $CFGDIR/groups.d
-[local]
-map: sed -n 's/^$GROUP:\(.*\)/\1/p' $CFGDIR/local.cfg
-all: sed -n 's/^all:\(.*\)/\1/p' $CFGDIR/local.cfg
-list: sed -n 's/^\([0-9A-Za-z_-]*\):.*/\1/p' $CFGDIR/local.cfg
-C
-  printf '[letters,numbers]\nmap: test $SOURCE = letters && echo l-$GROUP ||\n  echo n-$GROUP[1-2]\nlist: echo a b\n' > "$CLUSTERSHELL_CFGDIR/groups.conf.d/more.conf"
-  printf '%s\n' 'adm: example0' 'oss: example4 example5' 'mds: example6' 'io: example[4-6]' 'compute: example[32-159]' 'gpu: example[156-159]' \
-    'all: example[4-6,32-159]' 'both: @oss,@gpu' > "$CLUSTERSHELL_CFGDIR/local.cfg"
-  cp /etc/clustershell/groups.d/cluster.yaml.example "$CLUSTERSHELL_CFGDIR/groups.d/cluster.yaml"
-  for nodes in @oss @local:io @compute '@*' @both '@compute!@gpu' '@io&@oss' '@io^@oss' '@oss,@mds,example9!example4' '@compute&@gpu!example158' \
-    @roles:adm @roles:io @roles:compute '@roles:*' @racks:old '@racks:rack[1-2]' '@racks:rack5' @cpu:hsw '@racks:*' '@cpu:*' '@letters:a' '@numbers:*' \
-    'n[1-5]!n2,n2' 'n[1-3]^n[3-4]'; do same_nodes "$nodes"; done
-}
-
-have=0
-if command -v pdsh > /dev/null; then
-  have=1
-  with_exec
-  interrupted
-  interrupted -b
-  with_dshbak
-  if (netns_need) > /dev/null; then
-    netns_up "$dir" 3 || exit 1
-    with_ssh
-  else
-    echo "no network namespaces here: pdsh by ssh is not compared"
-  fi
+with_exec
+interrupted
+interrupted -b
+with_dshbak
+if (netns_need) > /dev/null; then
+  netns_up "$dir" 3 || exit 1
+  with_ssh
 else
-  echo "pdsh is not installed (apt-get install pdsh genders): it is not compared"
+  echo "no network namespaces here: pdsh by ssh is not compared"
 fi
-if command -v nodeset > /dev/null && nodeset --version > /dev/null 2>&1; then
-  have=1
-  with_nodeset
-else
-  echo "ClusterShell is not installed (apt-get install clustershell): it is not compared"
-fi
-[ $have = 1 ] || { echo "SKIP: neither pdsh nor ClusterShell is installed"; exit 77; }
 echo "$compared command lines compared, $failures differ"
 [ "$failures" -eq 0 ]
