@@ -208,6 +208,28 @@ std::string path_command(const Surroundings& around) {
   return path.empty() ? "" : fmt::format("{}{};", csh ? "setenv PATH " : "PATH=", path);
 }
 
+/// Returns the value of --style.
+std::string style_of(const PdshWords& pdsh) {
+  std::string style = "pdsh";
+  if (pdsh.batch) style += ",batch";
+  if (pdsh.full_names) style += ",full";
+  if (pdsh.debug) style += ",times";
+  return style;
+}
+
+void add_flags(const PdshWords& pdsh, bool here, Disguised& out) {
+  if (pdsh.largest) out.words.emplace_back("-S");
+  if (pdsh.fail_fast) out.words.emplace_back("-k");
+  if (pdsh.no_labels) out.words.emplace_back("-N");
+  if (here) out.words.emplace_back("--here");
+}
+
+bool has_repeated(const std::vector<PdshTarget>& targets) {
+  std::set<std::string_view> different;
+  for (const PdshTarget& target : targets) different.insert(target.name);
+  return different.size() < targets.size();
+}
+
 }  // namespace
 
 Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around) {
@@ -239,11 +261,7 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
   const bool here = rcmd == "exec";
   if (here && connect != kConnectSeconds)
     usage_error("pdsh: -t cannot be combined with -R exec", "remove one of them");
-  std::string style = "pdsh";
-  if (pdsh.batch) style += ",batch";
-  if (pdsh.full_names) style += ",full";
-  if (pdsh.debug) style += ",times";
-  out.words = {"exec", "--style", style, "-n", "--leave", "-f", std::to_string(fanout)};
+  out.words = {"exec", "--style", style_of(pdsh), "-n", "--leave", "-f", std::to_string(fanout)};
   PdshSshArgs args;
   if (!here) args = pdsh_ssh_args(around);
   for (const auto& [option, value] : args.options) out.add(option, value);
@@ -251,14 +269,9 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
   if (command_time > 0) out.add("-u", std::to_string(command_time));
   if (const std::string& user = pdsh.user.empty() ? args.user : pdsh.user; !user.empty())
     out.add("-l", user);
-  if (pdsh.largest) out.words.emplace_back("-S");
-  if (pdsh.fail_fast) out.words.emplace_back("-k");
-  if (pdsh.no_labels) out.words.emplace_back("-N");
-  if (here) out.words.emplace_back("--here");
+  add_flags(pdsh, here, out);
   out.notes.insert(out.notes.end(), args.notes.begin(), args.notes.end());
-  std::set<std::string_view> different;
-  for (const PdshTarget& target : targets) different.insert(target.name);
-  if (different.size() < targets.size())
+  if (has_repeated(targets))
     out.notes.emplace_back("hosts that are named more than once run the command once");
   out.add("-w", host_list(targets, args.port));
   out.words.emplace_back("--");

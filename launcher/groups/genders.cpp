@@ -41,7 +41,8 @@ class Query {
 
   Bits all() {
     Bits bits = expression(0);
-    if (!skip_blanks().empty()) fail(fmt::format("{} is not expected", quoted(printable_text(rest_))));
+    if (!skip_blanks().empty())
+      fail(fmt::format("{} is not expected", quoted(printable_text(rest_))));
     return bits;
   }
 

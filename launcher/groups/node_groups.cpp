@@ -150,19 +150,7 @@ void NodeGroups::load_sources() {
     file = each + "/groups.conf";
     read_groups_conf(*text, file, sections);
   }
-  if (file.empty()) {  // without it: the file that its standard version names
-    for (const std::string& each : folders)
-      for (const char* const name : {"/groups.d/local.cfg", "/groups"}) {
-        const auto text = world_.file(each + name);
-        if (!text) continue;
-        Source& local = sources_[default_ = "local"];
-        local.file = each + name;
-        local.groups.emplace();
-        for (const std::string& group : names_of_lines(*text))
-          local.groups->try_emplace(group, named_nodes(*text, group).value_or(""));
-      }
-    return;
-  }
+  if (file.empty()) return load_plain_file(folders);
   std::map<std::string, std::string>& main = sections[std::string(kMain)];
   const auto folders_of = [&](const std::string& key) {
     return words_of(fill_template(main[key], {{"CFGDIR", folder}}));
@@ -190,6 +178,20 @@ void NodeGroups::load_sources() {
         ErrorKind::config,
         fmt::format("{}: there is no group source {}", file, quoted(printable_text(default_))),
         "'default' in [Main] names one of the sections");
+}
+
+/// Without groups.conf: reads the file that its standard version names.
+void NodeGroups::load_plain_file(const std::vector<std::string>& folders) {
+  for (const std::string& each : folders)
+    for (const char* const name : {"/groups.d/local.cfg", "/groups"}) {
+      const auto text = world_.file(each + name);
+      if (!text) continue;
+      Source& local = sources_[default_ = "local"];
+      local.file = each + name;
+      local.groups.emplace();
+      for (const std::string& group : names_of_lines(*text))
+        local.groups->try_emplace(group, named_nodes(*text, group).value_or(""));
+    }
 }
 
 void NodeGroups::add_sources(const ConfSections& sections, const std::string& file,

@@ -70,6 +70,7 @@ class NodeGroups {
   [[nodiscard]] std::vector<std::string> dsh_folders() const;
   std::optional<std::string> genders_list(const std::string& name);
   void load_sources();
+  void load_plain_file(const std::vector<std::string>& folders);
   void add_sources(const ConfSections& sections, const std::string& file,
                    const std::string& folder);
   std::optional<std::string> source_list(const std::string& source, const std::string& name);
