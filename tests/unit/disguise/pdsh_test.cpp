@@ -39,7 +39,7 @@ const Files kFiles = {{"hosts", "# x\nn1, n2\n n[3-4] # y\n#include more\n#inclu
                       {"/all", "m[1-2]"},
                       {"-", "in1\nin2\n"},
                       {"/etc/dsh/group/web", "web[1-2]\n"},
-    {"/etc/dsh/group/login", "not-of-genders\n"},
+                      {"/etc/dsh/group/login", "not-of-genders\n"},
                       {"/g/genders",
                        "node[10,1-3] compute,altname=%n-ib\nold1 compute,pdsh_all_skip\nb1 login\n"
                        "a1 login,pdsh_rcmd_type=bob@ssh\n"}};
