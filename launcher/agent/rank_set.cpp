@@ -119,6 +119,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   resolve_login(program, env);
   ShimSetup setup{.rank = rank,
                   .spawn = {.argv = program.argv,
+                            .short_name = program.login_shell,
                             .env = env,
                             .cwd = program.cwd,
                             .cwd_or_root = as_sshd,

@@ -15,7 +15,8 @@ namespace ds::launcher {
 
 struct SpawnSetup {
   std::vector<std::string> argv;
-  EnvList env;  // complete
+  bool short_name = false;  // argv[0] is the last part of the program's path, as sshd runs shells
+  EnvList env;              // complete
   std::string cwd;
   bool cwd_or_root = false;  // if cwd cannot be entered: "/", with a line on stderr
   std::uint32_t umask = 022;

@@ -40,6 +40,7 @@ ExecPlan plan_exec(const SpawnSetup& setup) {
   for (const auto& [name, value] : setup.env) plan.env_texts.push_back(name + "=" + value);
   for (const std::string& text : plan.env_texts) plan.envp.push_back(text_of(text));
   for (const std::string& text : setup.argv) plan.argv.push_back(text_of(text));
+  if (setup.short_name) plan.argv[0] += setup.argv[0].rfind('/') + 1;  // npos + 1 is 0.
   plan.argv.push_back(nullptr);
   plan.envp.push_back(nullptr);
   static const std::string kShell = "/bin/sh";

@@ -48,8 +48,9 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
       "input); without hosts every rank runs on this machine"},
      set_text<&HostOptions::hostfile>},
     {{"--host,-H", "LIST",
-      "Hosts and slots as a:4,b,c:* (default: 1 slot; *: its GPUs or cores);\n"
-      "with --hostfile, keep only these of its hosts; repeatable",
+      "Hosts and slots as a:4,b,c:* (default: 1 slot; *: its GPUs or cores),\n"
+      "or groups as @gpu!d; with --hostfile, keep only these of its hosts;\n"
+      "repeatable",
       true},
      [](HostOptions& part, const GivenOption& given) {
        append(part.selection.picks, parse_host_picks("--host", given.value));

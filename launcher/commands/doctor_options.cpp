@@ -9,7 +9,7 @@
 #include "engine/base/error.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/host_sources.h"
-#include "launcher/exec/host_list.h"
+#include "launcher/groups/host_list.h"
 #include "launcher/hosts/hostfile.h"
 
 namespace ds::launcher::doctor {
@@ -99,14 +99,15 @@ OptionTable doctor_table(DoctorOptions& options) {
 
 std::vector<Host> hosts_of(const DoctorOptions& options) {
   HostSelection selection = options.choice.selection;
-  if (!options.user.empty()) exec::check_user(options.user, "-l");
-  exec::HostListParser parser(exec::system_list_reader());
-  const std::vector<HostPick> picks = std::exchange(selection.picks, {});
+  if (!options.user.empty()) check_user(options.user, "-l");
+  HostListParser parser(system_list_reader());
+  std::vector<HostPick> picks = std::exchange(selection.picks, {});
+  open_groups(picks);
   if (options.hostfile)
     parser.add_hosts(select_hosts(load_hostfile(*options.hostfile), {.picks = picks}));
   else if (!picks.empty())
     parser.add_hosts(hosts_of_picks(picks));
-  else if (options.lists.empty() && !exec::add_default_hosts(parser))
+  else if (options.lists.empty() && !add_default_hosts(parser))
     usage_error("no hosts are given", "for example: dslaunch doctor --hostfile hosts");
   for (const std::string& list : options.lists) parser.add(list, "-w");
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");

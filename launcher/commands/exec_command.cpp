@@ -1,10 +1,13 @@
 // `dslaunch exec`: options (named as in pdsh and clush), hosts, and one command on every host.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <asio/io_context.hpp>
+#include <climits>
 #include <cstdlib>
 #include <utility>
 
+#include "engine/base/split.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
@@ -39,7 +42,8 @@ constexpr int kMostNodes = 65536;
 constexpr Def kWhere[] = {
     {{"-w", "HOSTS",
       "Hosts such as node[01-16,20],ann@login1; ^FILE: list in a file; -: list\n"
-      "on standard input; @GROUP: as -g; -HOSTS: leave these out; repeatable\n"
+      "on standard input; @GROUP: as -g; -HOSTS: leave these out; a!b, a&b,\n"
+      "a^b: differences, common hosts, hosts of only one; repeatable\n"
       "(default: the list in the file that WCOLL names, else the hostfile that\n"
       "DSLAUNCH_HOSTFILE names)",
       true},
@@ -47,9 +51,9 @@ constexpr Def kWhere[] = {
     {{"-x", "HOSTS", "Leave out these hosts; a list as for -w; repeatable", true},
      add_text<&ExecOptions::excluded>},
     {{"-g", "GROUP",
-      "Hosts of ~/.dsh/group/GROUP or /etc/dsh/group/GROUP, those with the\n"
-      "attribute GROUP in /etc/genders, or the group GROUP in clustershell's\n"
-      "groups.d/local.cfg; repeatable",
+      "Hosts of ~/.dsh/group/GROUP or /etc/dsh/group/GROUP, those that match\n"
+      "the query GROUP in /etc/genders, or the group GROUP of ClusterShell's\n"
+      "groups.conf; SOURCE:GROUP: of this source; *: all hosts; repeatable",
       true},
      add_text<&ExecOptions::groups>},
     {{"--hostfile", "FILE", "Hosts of a hostfile; their slots do not matter"},
@@ -59,6 +63,10 @@ constexpr Def kWhere[] = {
 };
 
 constexpr RequestDef kWhat[] = {
+    {{"--here", "",
+      "Run the words as a program on this machine, once for each host:\n"
+      "dslaunch exec --here -w n[1-3] -- grep BUG console.%h"},
+     set_flag<&ExecRequest::here>},
     {{"--no-shell", "", "Run the words as a program with arguments, not by the login shell"},
      [](ExecRequest& o, const GivenOption&) { o.shell = false; }},
     {{"--literal", "", "Do not replace %h, %n, %u and %%"},
@@ -73,6 +81,22 @@ constexpr RequestDef kWhat[] = {
 
 void fold_output(ExecRequest& o, const GivenOption& /*given*/) {
   if (o.output.fold == Fold::nothing) o.output.fold = Fold::standard_output;
+}
+
+void set_style(ExecRequest& o, const GivenOption& given) {
+  constexpr std::string_view kWords[] = {"pdsh", "batch", "full", "times"};
+  PdshStyle& style = o.pdsh.emplace();
+  bool is_pdsh = false;
+  for (const std::string_view word : split(given.value, ',')) {
+    const std::size_t which = choice_value({given.name, std::string(word)}, kWords);
+    is_pdsh |= which == 0;
+    style.batch |= which == 1;
+    style.full_names |= which == 2;
+    style.times |= which == 3;
+  }
+  if (!is_pdsh)
+    usage_error(fmt::format("--style '{}': the style is missing", given.value),
+                "for example: --style pdsh,batch");
 }
 
 constexpr RequestDef kOutput[] = {
@@ -91,6 +115,11 @@ constexpr RequestDef kOutput[] = {
      }},
     {{"-N", "", "Print lines without the host name"},
      [](ExecRequest& o, const GivenOption&) { o.output.prefixed = false; }},
+    {{"--style", "STYLE",
+      "Print and exit as pdsh does: pdsh, also with batch (one Ctrl-C stops\n"
+      "all), full (names keep their domain), times (how long nodes took):\n"
+      "pdsh,batch,times"},
+     set_style},
 };
 
 constexpr RequestDef kRunning[] = {
@@ -171,6 +200,26 @@ std::vector<Host> hosts_of(ExecOptions& options) {
   return hosts;
 }
 
+/// Completes the settings of --style pdsh.
+void prepare_style(ExecRequest& request) {
+  PdshStyle& style = *request.pdsh;
+  char name[HOST_NAME_MAX + 1] = {};
+  ::gethostname(name, sizeof name - 1);
+  const std::string_view host = name;
+  style.self = fmt::format("pdsh@{}", host.substr(0, host.find('.')));
+  style.here = request.here;
+  style.prefixed = request.output.prefixed;
+  const std::string& program = request.argv.front();
+  if (request.here) style.program = program.substr(program.rfind('/') + 1);  // npos + 1 is 0.
+  request.output.whole_lines = true;
+  request.policy.interrupt_asks = !style.batch;
+  request.policy.cancels = true;
+  request.policy.stopped_code = 1;
+  request.policy.code_of = [style](const NodeResult& result) {
+    return pdsh_code_of(style, result);
+  };
+}
+
 int run(int argc, char** argv) {
   ExecOptions options;
   options.request.in_fd = STDIN_FILENO;
@@ -184,6 +233,8 @@ int run(int argc, char** argv) {
   request.argv = *words;
   request.user = local_user().name;
   request.policy.interrupt_asks = ::isatty(STDERR_FILENO) == 1;
+  if (request.here) options.reach.transport = TransportChoice::local;
+  if (request.pdsh) prepare_style(request);
   request.policy.start_timeout = start_timeout(options.reach);
   request.control_folders = socket_folders(own_variable, ::geteuid());
   asio::io_context io(1);

@@ -3,20 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <system_error>
 
 #include "engine/base/error.h"
+#include "launcher/cli/option_table.h"
+#include "launcher/doctor/run_tool.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/sources/node_sources.h"
 #include "launcher/transport/ssh/ssh_files.h"
 
-namespace ds::launcher::exec {
+namespace ds::launcher {
 namespace {
 
 std::string variable(const char* name) {
@@ -40,31 +48,29 @@ std::string read_list(const std::string& path) {
   return std::move(text).str();
 }
 
-std::vector<std::string> group_folders() {
-  std::vector<std::string> folders;
-  std::istringstream path(variable("DSHGROUP_PATH"));
-  for (std::string folder; std::getline(path, folder, ':');)
-    if (!folder.empty()) folders.push_back(folder);
-  folders.push_back(variable("HOME") + "/.dsh/group");
-  folders.emplace_back("/etc/dsh/group");
-  return folders;
+/// Time for one command of groups.conf.
+constexpr std::chrono::seconds kUpcallTime{30};
+/// run_tool() keeps no more of an output.
+constexpr std::size_t kMostOutput = std::size_t{1} << 20;
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(folder, none), end; !none && at != end;
+       at.increment(none))
+    names.push_back(at->path().filename().string());
+  std::ranges::sort(names);
+  return names;
 }
 
-std::optional<std::string> find_group(const std::string& name) {
-  const bool is_file_name = !name.empty() && name.find('/') == std::string::npos;
-  if (is_file_name && name.front() != '.') {
-    for (const std::string& folder : group_folders())
-      if (auto text = read_text_file(folder + "/" + name)) return text;
-  }
-  const std::string genders = variable("PDSH_GENDERS");
-  if (const auto text = read_text_file(genders.empty() ? "/etc/genders" : genders))
-    if (auto list = genders_group(*text, name)) return list;
-  for (const std::string& file : {variable("HOME") + "/.local/etc/clustershell/groups.d/local.cfg",
-                                  std::string("/etc/clustershell/groups.d/local.cfg"),
-                                  std::string("/etc/clustershell/groups")})
-    if (const auto text = read_text_file(file))
-      if (auto list = clush_group(*text, name)) return list;
-  return std::nullopt;
+UpcallResult run_upcall(const std::string& command, const std::string& folder) {
+  const doctor::ToolResult result = doctor::run_tool(
+      {"/bin/sh", "-c", "cd \"$0\" && " + command, folder}, false, Deadline::after(kUpcallTime));
+  if (result.out.size() >= kMostOutput)
+    throw Error(ErrorKind::config, fmt::format("the output of '{}' is longer than 1 MiB", command));
+  return {.code = result.started ? result.code : 127,
+          .in_time = result.in_time || !result.started,
+          .out = result.out};
 }
 
 }  // namespace
@@ -80,6 +86,39 @@ bool add_default_hosts(HostListParser& parser) {
   return true;
 }
 
-ListReader system_list_reader() { return {.file = read_list, .group = find_group}; }
+NodeGroups system_groups() {
+  return NodeGroups({.variable = variable,
+                     .file = [](const std::string& path) { return read_text_file(path); },
+                     .files_of = files_of,
+                     .run = run_upcall});
+}
 
-}  // namespace ds::launcher::exec
+ListReader system_list_reader() {
+  const auto groups = std::make_shared<NodeGroups>(system_groups());
+  return {.file = read_list, .group = [groups](const std::string& name, const std::string& within) {
+            return groups->find(name, within);
+          }};
+}
+
+void open_groups(std::vector<HostPick>& picks) {
+  std::vector<HostPick> opened;
+  std::optional<ListReader> reader;
+  for (HostPick& pick : picks) {
+    if (!pick.is_expression) {
+      opened.push_back(std::move(pick));
+      continue;
+    }
+    if (!reader) reader = system_list_reader();
+    HostListParser parser(*reader);
+    parser.add(pick.text, "--host");
+    for (const Host& host : parser.hosts()) {
+      if (host.port != 0)
+        usage_error(fmt::format("--host {}: {} cannot have slots here", pick.text, host.name),
+                    "hosts with slots stand between commas, for example a:4,@gpu!node07");
+      opened.push_back({.text = pick.text, .names = {host.name}, .user = host.user});
+    }
+  }
+  picks = std::move(opened);
+}
+
+}  // namespace ds::launcher

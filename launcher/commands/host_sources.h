@@ -1,13 +1,18 @@
 // Sources of host lists: files, standard input, groups and variables with default hosts.
 #pragma once
 
-#include "launcher/exec/host_list.h"
+#include <vector>
 
-namespace ds::launcher::exec {
+#include "launcher/groups/host_list.h"
+#include "launcher/groups/node_groups.h"
+#include "launcher/hosts/host_selection.h"
 
-/// Returns a reader for files and groups. It looks for a group in the folders of DSHGROUP_PATH,
-/// ~/.dsh/group, /etc/dsh/group, then in /etc/genders (or the file in PDSH_GENDERS), then in
-/// clustershell's group files.
+namespace ds::launcher {
+
+/// Returns the groups of this machine. A command of groups.conf gets 30 s.
+NodeGroups system_groups();
+
+/// Returns a reader for files and for these groups.
 ListReader system_list_reader();
 
 /// Adds the hosts of the list file that WCOLL names, else of the hostfile that DSLAUNCH_HOSTFILE
@@ -15,4 +20,8 @@ ListReader system_list_reader();
 /// Errors:  Error{config} if the file cannot be read or is malformed.
 bool add_default_hosts(HostListParser& parser);
 
-}  // namespace ds::launcher::exec
+/// Replaces the entries of --host that are groups or have set operators by their hosts.
+/// Errors:  Error{usage} for an unknown group, or a host with a port.
+void open_groups(std::vector<HostPick>& picks);
+
+}  // namespace ds::launcher

@@ -9,6 +9,7 @@
 
 #include "launcher/cli/env_file.h"
 #include "launcher/commands/commands.h"
+#include "launcher/commands/host_sources.h"
 #include "launcher/commands/pods/entrypoint.h"
 #include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
@@ -124,7 +125,7 @@ int run_job_of(const Options& options) {
 }  // namespace
 
 int run_main_command(int argc, char** argv) {
-  const Options options = read_words([&] { return parse_args(argc, argv, slurm_time_left()); });
+  Options options = read_words([&] { return parse_args(argc, argv, slurm_time_left()); });
   blank_values(argc, argv);
   warn_of_port(options.hosts);
   if (options.action == Options::Action::show_help) return print(help_text(commands()));
@@ -133,6 +134,8 @@ int run_main_command(int argc, char** argv) {
   if (options.hosts.dry_run == DryRun::off && !options.hosts.part)
     if (const auto place = own_step_place()) return exec_step_rank(options, *place);
   if (const std::optional<int> code = go_on_below_first_process(hide_join_token)) return *code;
+  open_groups(options.hosts.selection.picks);
+  for (MoreProgram& program : options.more_programs) open_groups(program.hosts);
   return run_job_of(options);
 }
 

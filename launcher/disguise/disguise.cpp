@@ -15,6 +15,8 @@ constexpr Disguise kDisguises[] = {
     {"deepspeed", "DeepSpeed's launcher", translate_deepspeed, deepspeed_options},
     {"mpirun", "the launcher of Open MPI and Intel MPI", translate_mpirun, mpirun_options},
     {"mpiexec", "as mpirun", translate_mpirun, mpirun_options},
+    {"pdsh", "one command on many hosts", translate_pdsh, pdsh_options},
+    {"dshbak", "the filter for the output of pdsh", nullptr, dshbak_options},
     {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", translate_hydra, mpirun_options},
 };
 
@@ -37,13 +39,17 @@ const Disguise* find_disguise(std::string_view program) {
 }
 
 std::string disguise_help(const Disguise& disguise) {
+  const std::string options = foreign_help(disguise.options());
+  if (disguise.translate == nullptr || disguise.name == "pdsh")
+    return fmt::format("dslaunch as {0}: {1}\n\nUsage: {0} [options] {2}\n\nOptions:\n{3}",
+                       disguise.name, disguise.summary,
+                       disguise.translate == nullptr ? "[FILE...]" : "COMMAND ...", options);
   return fmt::format(
       "dslaunch as {}: {}\n\nUsage: {} [options] PROGRAM [arguments]\n\n"
       "PROGRAM is what {} accepts, or a train.toml of dslaunch's own engine.\n"
       "`dslaunch as --print {} ...` prints the equivalent command line of "
       "dslaunch.\n\nOptions:\n{}",
-      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name,
-      foreign_help(disguise.options()));
+      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name, options);
 }
 
 std::string shell_quoted(const std::string& word) {

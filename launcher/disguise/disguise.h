@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,11 +13,18 @@
 
 namespace ds::launcher {
 
+class NodeGroups;
+
 /// Facts of this machine that affect the meaning of a foreign command line.
 struct Surroundings {
   std::function<std::optional<std::string>(const std::string& name)> variable;
   std::function<int()> cores;  // cores of this process
   std::function<int()> gpus;
+  std::string user{};  // of this process
+  int uid = 0;
+  /// Returns the text of a file ("-": standard input).   Errors:  Error{config}.
+  std::function<std::string(const std::string& path)> file{};
+  std::function<std::shared_ptr<NodeGroups>()> groups{};
 };
 
 /// Place of a value that other users must not see: index of the word and first byte.
@@ -30,6 +38,8 @@ struct Disguised {
   std::vector<std::string> words{};    // arguments of `dslaunch`
   std::vector<std::string> notes{};    // lines about options without effect
   std::vector<SecretPlace> secrets{};  // places in the foreign words
+  std::optional<std::string> text{};   // is printed, and nothing is run
+  std::string prompt{};                // if not empty: each line of standard input is a command
 
   void add(const std::string& option, const std::string& value) {
     words.insert(words.end(), {option, value});
@@ -39,8 +49,8 @@ struct Disguised {
 struct Disguise {
   std::string_view name;
   std::string_view summary;
-  /// Errors:  Error{usage} for words that the launcher does not know or that are not supported
-  /// here;
+  /// Null: it is a filter that as_command runs. Errors:  Error{usage} for words that the launcher
+  /// does not know or that are not supported here;
   ///          Error{config} for values that do not fit this machine.
   Disguised (*translate)(std::span<const std::string> words, const Surroundings& around);
   std::vector<ForeignOption> (*options)();  // all options, with what becomes of each
@@ -77,6 +87,12 @@ Disguised translate_mpirun(std::span<const std::string> words, const Surrounding
 /// slots.
 Disguised translate_hydra(std::span<const std::string> words, const Surroundings& around);
 std::vector<ForeignOption> mpirun_options();
+
+/// Translates the options of pdsh 2.34 and the variables that replace them to `dslaunch exec`.
+Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around);
+std::vector<ForeignOption> pdsh_options();
+
+std::vector<ForeignOption> dshbak_options();
 
 struct PythonForm {
   bool module = false;      // -m

@@ -49,6 +49,7 @@ class Reader {
  private:
   void read_option() {
     const std::string& word = words_[at_];
+    if (spelling_ == Spelling::getopt) return read_letters(word);
     const std::size_t equals = std::min(word.find('='), word.size());
     std::string name = word.substr(0, equals);
     std::size_t attached = equals < word.size() ? equals + 1 : 0;
@@ -61,6 +62,19 @@ class Reader {
     }
     if (!option) unknown(word.substr(0, equals));
     take(*option, name, attached);
+  }
+
+  void read_letters(const std::string& word) {
+    const std::size_t own = at_;
+    for (std::size_t letter = 1; at_ == own; ++letter) {
+      const std::string name = {'-', word[letter]};
+      const std::optional<std::size_t> option = find(name);
+      if (word[1] == '-' || !option) unknown(word[1] == '-' ? word : name);
+      const bool is_last = letter + 1 == word.size();
+      const bool is_flag = values_of(table_[*option]) == 0;
+      take(*option, name, is_flag || is_last ? 0 : letter + 1);
+      if (is_flag && !is_last) --at_;
+    }
   }
 
   [[nodiscard]] bool is_short(const std::string& word) const {
@@ -92,7 +106,7 @@ class Reader {
 
   /// Finds an option by its exact name; for argparse also by a unique prefix.
   [[nodiscard]] std::optional<std::size_t> find(const std::string& typed) const {
-    const bool one_dash = spelling_ == Spelling::argparse && !typed.starts_with("--");
+    const bool one_dash = spelling_ != Spelling::mpi && !typed.starts_with("--");
     const std::string name = bare(typed);
     std::vector<std::size_t> beginning;
     for (std::size_t i = 0; i < table_.size(); ++i) {

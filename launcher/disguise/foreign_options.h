@@ -27,7 +27,8 @@ struct ForeignOption {
 /// Syntax of a launcher's command line.
 enum class Spelling {
   argparse,  // --long, also as a unique prefix, `_` like `-`; -m, -r3
-  mpi        // -np like --np
+  mpi,       // -np like --np
+  getopt     // letters, also several in one word: -SNf8
 };
 
 /// One option as given.

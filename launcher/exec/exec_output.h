@@ -3,7 +3,10 @@
 
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +14,7 @@
 
 #include "launcher/exec/folded_text.h"
 #include "launcher/exec/output_tree.h"
+#include "launcher/exec/pdsh_style.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/verdict.h"
 #include "launcher/logs/flow_control.h"
@@ -25,8 +29,9 @@ enum class Fold { nothing, standard_output, both };
 
 struct ExecOutputSetup {
   Fold fold = Fold::nothing;
-  bool diff = false;     // print other outputs as differences from the most common one
-  bool prefixed = true;  // `node01: ` before each line; false for one node: bytes unchanged
+  bool diff = false;         // print other outputs as differences from the most common one
+  bool prefixed = true;      // `node01: ` before each line; false for one node: bytes unchanged
+  bool whole_lines = false;  // as pdsh: hold unfinished lines until their node has ended
   int out_fd = 1;
   int err_fd = 2;
 };
@@ -51,14 +56,21 @@ class ExecOutput {
         tree_(static_cast<int>(names_.size())),
         flow_(names_.size(), events_.on_credit),
         screen_(setup.out_fd, setup.err_fd, [this] { asio::post(io_, [this] { on_change(); }); }),
-        relay_(static_cast<int>(names_.size()), same_file(setup.out_fd, setup.err_fd), screen_),
+        // Whole lines get their prefixes here, and pass all stages as bytes of one node.
+        relay_(static_cast<int>(setup.whole_lines ? 1 : names_.size()),
+               same_file(setup.out_fd, setup.err_fd), screen_),
         filter_({.shown = std::vector<std::uint8_t>(names_.size(), 3),
                  .drops = [this] { return !screen_.waits_for_reader() && screen_.is_full(); }},
                 relay_),
         backlog_(
             flow_, [this](bool was) { return screen_.is_behind(was); }, filter_) {
-    if (!setup.prefixed && names_.size() == 1) return;
     std::vector<std::string> prefixes;  // 2 for each node, 1 per stream
+    if (setup.whole_lines) {
+      for (const std::string& name : names_) prefixes.push_back(setup.prefixed ? name + ": " : "");
+      lines_.emplace(std::move(prefixes));
+      return;
+    }
+    if (!setup.prefixed && names_.size() == 1) return;
     for (const std::string& name : names_)
       prefixes.insert(prefixes.end(), 2, setup.prefixed ? name + ": " : "");
     relay_.set_prefixes(std::move(prefixes));
@@ -75,9 +87,23 @@ class ExecOutput {
     if (output.stream != 1 && output.stream != 2) return;
     if (output.rank == -1) return say("dslaunch: " + printable(text_of(output)));
     if (folds(output)) return tree_.add(node, output.stream, text_of(output));
+    if (lines_) return put(output.stream, lines_->take(node, output.stream, text_of(output)));
     Output known = output;
     known.rank = node;
     backlog_.take(known);
+  }
+  /// Prints the unfinished lines of a node that has ended, then `text` on standard error.
+  /// Order:   once for each node, with whole_lines only.
+  void end_node(int node, std::string_view text) {
+    for (const int stream : {1, 2}) put(stream, lines_->rest(node, stream));
+    put(2, text);
+  }
+  /// Prints text with its newlines, between whole lines.
+  void put(int stream, std::string_view text) {
+    if (text.empty()) return;
+    backlog_.take({.rank = 0,
+                   .stream = static_cast<std::uint8_t>(stream),
+                   .bytes = std::as_bytes(std::span(text))});
   }
   /// Grants credit only; the output goes elsewhere.
   void grant_for(int node, const Output& output, std::size_t came) {
@@ -138,6 +164,7 @@ class ExecOutput {
   std::vector<std::string> names_;
   Events events_;
   OutputTree tree_;
+  std::optional<PdshLines> lines_;
   FlowControl flow_;
   Screen screen_;
   // The stages, last one first.

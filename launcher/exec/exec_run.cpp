@@ -10,7 +10,8 @@
 
 #include "engine/base/error.h"
 #include "launcher/exec/exec_input.h"
-#include "launcher/exec/percent.h"
+#include "launcher/exec/node_program.h"
+#include "launcher/exec/pdsh_report.h"
 #include "launcher/exec/results.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job_control.h"
@@ -37,7 +38,8 @@ class Exec {
       : io_(io),
         request_(std::move(request)),
         hooks_(std::move(hooks)),
-        names_(node_names(request_.hosts)),
+        names_(request_.pdsh ? pdsh_labels(request_.hosts, request_.pdsh->full_names)
+                             : node_names(request_.hosts)),
         programs_(names_.size()),
         killed_(names_.size()),
         identity_(new_identity(request_.output.err_fd)),
@@ -58,6 +60,7 @@ class Exec {
                  .on_written = [this] { all_written(); }}),
         control_(io, describe(request_, identity_), request_.control_folders, control_hooks()) {
     links_.set_job(identity_.id);
+    if (request_.pdsh) pdsh_.emplace(*request_.pdsh, names_, output_, control_);
     if (!control_.problem().empty())
       say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
     if (request_.in_fd < 0) return;
@@ -88,6 +91,7 @@ class Exec {
     for (const Action& action : fanout_.on(event, Clock::now()))
       std::visit([this](const auto& known) { perform(known); }, action);
     if (fanout_.stopping()) output_.leave_slow_reader();
+    if (pdsh_) pdsh_->look(fanout_);
     if (fanout_.finished()) return timer_.cancel();
     timer_.arm(fanout_.wake_at());
   }
@@ -105,8 +109,10 @@ class Exec {
       if (input_) input_->taken(node, taken->bytes);
     } else if (const auto* problem = std::get_if<Problem>(&message)) {
       feed(AgentLost{node, name(node) + ": " + problem->text, {}});
+      if (pdsh_) pdsh_->ended(node, fanout_);
     } else if (const auto* bye = std::get_if<Bye>(&message)) {
       killed_[static_cast<std::size_t>(node)] = bye->killed;
+      if (pdsh_) pdsh_->ended(node, fanout_);
       feed(AgentDone{node});
     }
   }
@@ -116,6 +122,7 @@ class Exec {
     if (lost.reason.starts_with(host + ": ") || lost.reason.starts_with(host + " ("))
       lost.reason.replace(0, host.size(), name(lost.agent));
     feed(lost);
+    if (pdsh_) pdsh_->ended(lost.agent, fanout_);
   }
   void on_hello(int node, const Hello& hello) {
     if (hello.version != kWireVersion)
@@ -159,6 +166,7 @@ class Exec {
   }
   void perform(const OpenAgent& action) {
     const auto host = static_cast<std::size_t>(action.host);
+    if (pdsh_) pdsh_->dialed(action.agent);
     links_.open(action.agent, request_.hosts[host], request_.routes[host]);
   }
   void perform(const SendSpec& action) {
@@ -177,6 +185,7 @@ class Exec {
     output_.prepared(node);
   }
   void perform(const StartCommand& action) {
+    if (pdsh_) pdsh_->started(action.node);
     links_.send(action.node, Go{});
     if (input_) input_->started(action.node);
   }
@@ -185,11 +194,20 @@ class Exec {
     links_.perform(action);
   }
   void perform(const SendSweep&) {}  // exec dials no host again
-  void perform(const Say& action) { say("dslaunch: " + action.text); }
+  void perform(const ListNodes& action) {
+    if (pdsh_) return pdsh_->list(action.stages);
+    say("dslaunch: interrupt: once more within 1 s to stop all\n" +
+        stages_text(names_, action.stages));
+  }
+  void perform(const Canceled& action) {
+    if (pdsh_) pdsh_->canceled(action.nodes);
+  }
   void perform(const Leave&) {
     left_ = true;
-    std::string words = hooks_.take ? "" : results_text(names_, fanout_.results());
-    const std::string killed = hooks_.take ? "" : killed_text(names_, killed_);
+    const bool quiet = hooks_.take || request_.pdsh;
+    std::string words = quiet ? "" : results_text(names_, fanout_.results());
+    const std::string killed = quiet ? "" : killed_text(names_, killed_);
+    if (pdsh_) pdsh_->finish(fanout_);
     if (!killed.empty()) words += (words.empty() ? "" : "\n") + killed;
     if (!words.empty()) control_.say(words);
     std::vector<bool> ended;
@@ -231,17 +249,11 @@ class Exec {
   }
   [[nodiscard]] ProgramSpec program_of(int node) const {
     const Host& host = request_.hosts[static_cast<std::size_t>(node)];
-    std::string user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
+    std::string user;
+    if (!request_.pdsh)  // pdsh does not read ssh_config
+      user = request_.routes[static_cast<std::size_t>(node)].transport->user_of(host);
     if (user.empty()) user = host.user.empty() ? request_.user : host.user;
-    ProgramSpec program;
-    for (const std::string& word : request_.argv)
-      program.argv.push_back(request_.fill_percents ? fill_percents(word, host.name, node, user)
-                                                    : word);
-    if (request_.shell) program.argv = {fmt::format("{}", fmt::join(program.argv, " "))};
-    program.cwd = request_.folder;
-    program.at_home = true;
-    program.login_shell = request_.shell;
-    return program;
+    return program_for(request_, node, user);
   }
   [[nodiscard]] const std::string& name(int node) const {
     return names_[static_cast<std::size_t>(node)];
@@ -261,6 +273,7 @@ class Exec {
   ExecOutput output_;
   std::optional<ExecInput> input_;
   JobControl control_;
+  std::optional<PdshReport> pdsh_;
   bool left_ = false;
   bool written_ = false;  // after the end: all output is written, clients are notified
 };

@@ -3,11 +3,13 @@
 
 #include <asio/io_context.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/exec/exec_output.h"
 #include "launcher/exec/fanout.h"
+#include "launcher/exec/pdsh_style.h"
 #include "launcher/fleet/agent_links.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/wire/frame.h"
@@ -23,6 +25,8 @@ struct ExecRequest {
   std::string user;           // for %u if a host names no user
   std::string folder;         // empty: the home directory
   bool leave = false;         // keep background processes of the command alive
+  bool here = false;          // run on this machine, in its current directory, without a shell
+  std::optional<PdshStyle> pdsh{};  // print as pdsh does
   ExecPolicy policy;
   ExecOutputSetup output;
   int in_fd = -1;                            // copied to every command; -1: /dev/null

@@ -91,19 +91,21 @@ void Fanout::set_result(int node, NodeResult result) {
   NodeResult& known = this->result(node);
   if (known.kind != Kind::none) return;
   known = std::move(result);
-  if (!policy_.stop_at_failure || stopping_ || ends_ || code_of(known) == 0) return;
+  if (!policy_.stop_at_failure || stopping_ || ends_ || policy_.code_of(known) == 0) return;
   first_failure_ = node;
   ends_ = true;
 }
 
 int Fanout::exit_code() const {
+  if (policy_.stopped_code != 0 && (signo_ == SIGINT || (signo_ == 0 && first_failure_)))
+    return policy_.stopped_code;
   if (signo_ != 0) return 128 + signo_;
   if (output_gone_) return 128 + SIGPIPE;
   if (input_failed_) return 1;
-  if (first_failure_) return code_of(results_[static_cast<std::size_t>(*first_failure_)]);
+  if (first_failure_) return policy_.code_of(results_[static_cast<std::size_t>(*first_failure_)]);
   int largest = 0;
   if (policy_.largest_code)
-    for (const NodeResult& result : results_) largest = std::max(largest, code_of(result));
+    for (const NodeResult& result : results_) largest = std::max(largest, policy_.code_of(result));
   return largest;
 }
 
@@ -124,14 +126,15 @@ void Fanout::stop_all() {
 }
 
 void Fanout::handle(const SignalReceived& event) {
+  const bool again = asked_within(kAskAgain);
+  if (event.signo == SIGTSTP && policy_.cancels && again && !stopping_) return cancel_waiting();
   if (event.signo == SIGTSTP) return fleet_.suspend();
   const bool asks = event.signo == SIGINT && policy_.interrupt_asks && !event.asked && !stopping_;
-  const bool again = asked_at_ && now_ <= *asked_at_ + kAskAgain;
   // One key press may deliver the signal twice.
   if (asks && again && now_ < *asked_at_ + StopSignals::kSameKey) return;
   if (asks && !again) {
     asked_at_ = now_;
-    return act(Say{"interrupt: once more within 1 s to stop all\n" + stages()});
+    return act(ListNodes{stages()});
   }
   if (!signals_.counts(event.signo, now_, event.asked)) return;
   if (signo_ == 0) signo_ = event.signo;
@@ -155,7 +158,22 @@ void Fanout::obey_signal() {
   }
 }
 
-std::string Fanout::stages() const {
+/// Gives up the nodes whose commands have not started.
+void Fanout::cancel_waiting() {
+  Canceled canceled;
+  for (int node = 0; node < fleet_.size(); ++node) {
+    const Stage stage = fleet_.stage(node);
+    if (stage == Stage::running || stage == Stage::gone) continue;
+    ++canceled.nodes;
+    set_result(node, {.kind = Kind::not_started});
+    if (stage == Stage::opening) fleet_.close(node);
+    if (stage == Stage::preparing) fleet_.kill(node);
+  }
+  next_ = fleet_.size();
+  act(canceled);
+}
+
+std::vector<NodeStage> Fanout::stages() const {
   std::vector<NodeStage> stages;
   for (int node = 0; node < fleet_.size(); ++node) {
     const Stage stage = fleet_.stage(node);
@@ -164,7 +182,7 @@ std::string Fanout::stages() const {
                      : stage == Stage::gone    ? NodeStage::gone
                                                : NodeStage::connecting);
   }
-  return stages_text(names_, stages);
+  return stages;
 }
 
 }  // namespace ds::launcher::exec

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct ExecPolicy {
   bool stop_at_failure = false;                     // -k
   bool largest_code = false;                        // -S
   bool interrupt_asks = false;  // first interrupt lists the nodes; second within 1 s stops
+  bool cancels = false;  // TSTP within 1 s of that interrupt gives up nodes that do not run yet
+  int stopped_code = 0;  // exit code after an interrupt or with stop_at_failure; 0: its own
+  std::function<int(const NodeResult&)> code_of = exec::code_of;  // for largest_code
 };
 
 // Events and actions in addition to fleet_events.h. Agents have the numbers of their nodes.
@@ -39,10 +43,16 @@ using Event =
 struct StartCommand {
   int node = 0;
 };
+struct ListNodes {  // an interrupt asks for it
+  std::vector<NodeStage> stages{};
+};
+struct Canceled {  // nodes that were given up before they ran
+  int nodes = 0;
+};
 struct Leave {};  // the last action: results() and exit_code() are final
-using Action =
-    std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep, DismissAgent,
-                 CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf, ResumeAgents, Say, Leave>;
+using Action = std::variant<OpenAgent, SendSpec, StartCommand, StopAgent, KillAgent, SendSweep,
+                            DismissAgent, CloseAgent, SendHeartbeats, SuspendAgents, SuspendSelf,
+                            ResumeAgents, ListNodes, Canceled, Leave>;
 
 /// Policy of one `dslaunch exec`.
 /// Promise: nodes are independent: each runs to its end as fast as it can, and a failure stops
@@ -74,6 +84,10 @@ class Fanout {
   [[nodiscard]] bool is_running(int node) const {
     return fleet_.stage(node) == Fleet::Stage::running;
   }
+  /// Returns the signal that stopped the command; 0 if none did.
+  [[nodiscard]] int signo() const { return signo_; }
+  /// Returns the node that stopped the others with stop_at_failure.
+  [[nodiscard]] std::optional<int> first_failure() const { return first_failure_; }
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] int exit_code() const;
 
@@ -112,7 +126,11 @@ class Fanout {
     finished_ = true;
     act(Leave{});
   }
-  [[nodiscard]] std::string stages() const;
+  void cancel_waiting();
+  [[nodiscard]] bool asked_within(std::chrono::milliseconds span) const {
+    return asked_at_ && now_ <= *asked_at_ + span;
+  }
+  [[nodiscard]] std::vector<NodeStage> stages() const;
   [[nodiscard]] NodeResult& result(int node) { return results_[static_cast<std::size_t>(node)]; }
   template <class T>
   void act(T action) {

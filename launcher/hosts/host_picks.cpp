@@ -36,6 +36,9 @@ HostPick read_host_pick(const SourceLine& line, Word part) {
   if (part.text.starts_with("+e"))
     throw text_error(line, part.offset,
                      "+e is not supported: dslaunch does not know which nodes are empty", {});
+  pick.is_expression =
+      part.text.starts_with('@') || part.text.find_first_of("!&^") != std::string_view::npos;
+  if (pick.is_expression) return pick;
   HostWord host;
   if (part.text.starts_with("+n")) {
     const std::size_t colon = part.text.find(':');

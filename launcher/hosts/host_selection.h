@@ -20,6 +20,7 @@ struct HostPick {
   int number = 0;
   std::string user{};
   std::optional<int> slots{};  // kAutoSlots: all slots
+  bool is_expression = false;  // `text` has a group or set operators: @gpu!node07; no names yet
 };
 /// One entry of `--include w0@w1:0,2`; without slots it means the whole host.
 struct SlotPick {

@@ -27,7 +27,7 @@ HOME=/no/such/home run exec -N -w localhost pwd
 out_is / "without a home directory it runs in /, as with ssh"
 err_is "Could not change to home directory /no/such/home: No such file or directory; this runs in /" "and says so"
 SHELL=/bin/dash run exec -N -w localhost 'echo $0'
-out_is /bin/dash "the login shell runs the words"
+out_is dash "the login shell runs the words, named as by sshd"
 
 # Folding.
 exec_on '127.0.2.[1-3]' -b -- 'echo same; [ %n != 1 ] || echo other; echo loose >&2'

@@ -52,6 +52,7 @@ Values nonsense_for(std::string_view argument) {
       {"NODE[/NODES[:ID]]", {"one", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},
       {"KIND", {"pod", "Indexed"}},
+      {"STYLE", {"clush", "batch", "pdsh,", "pdsh,loud"}},
       {"IMAGE", {"a b", "-a", "a;b"}},
       {"AMOUNT", {"0", "x", "1GB", "1.2.3", "-1", "1e"}},
       {"WHO[=NAME]", {"none", "some", "=x", "Kueue=a"}},

@@ -71,5 +71,6 @@ TEST_CASE("deepspeed: output, notes, refusals") {
   CHECK(refused("deepspeed --numgpus 2 t.py") ==
         "deepspeed: unknown option --numgpus\n  hint: did you mean --num_gpus?");
   CHECK(refused("deepspeed --num_gpus 2").starts_with("deepspeed: no program is given"));
-  CHECK(refused("deepspeed --autotuning run t.py").starts_with("deepspeed: --autotuning is not supported"));
+  CHECK(refused("deepspeed --autotuning run t.py")
+            .starts_with("deepspeed: --autotuning is not supported"));
 }

@@ -11,10 +11,12 @@
 #include "engine/base/error.h"
 #include "launcher/cli/options.h"
 #include "launcher/disguise/disguise.h"
+#include "launcher/groups/node_groups.h"
 
 namespace ds::test {
 
 using Variables = std::map<std::string, std::string>;
+using Files = std::map<std::string, std::string>;
 
 inline std::vector<std::string> split(const std::string& text) {
   std::istringstream in(text);
@@ -30,20 +32,41 @@ inline std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Translates on a node with 6 cores and `gpus` GPUs.
+/// Translates on a node with 6 cores, `gpus` GPUs and `files`.
 inline launcher::Disguised translate(const std::string& line, const Variables& variables = {},
-                                     int gpus = 0) {
+                                     int gpus = 0, const Files& files = {}) {
   std::vector<std::string> words = split(line);
   const launcher::Disguise* disguise = launcher::find_disguise(words.front());
   REQUIRE(disguise != nullptr);
   words.erase(words.begin());
+  const auto variable = [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto file = [&](const std::string& path) -> std::optional<std::string> {
+    const auto found = files.find(path);
+    return found == files.end() ? std::nullopt : std::optional(found->second);
+  };
   const launcher::Surroundings around{
-      .variable = [&](const std::string& name) -> std::optional<std::string> {
-        const auto found = variables.find(name);
-        return found == variables.end() ? std::nullopt : std::optional(found->second);
-      },
+      .variable = variable,
       .cores = [] { return 6; },
-      .gpus = [gpus] { return gpus; }};
+      .gpus = [gpus] { return gpus; },
+      .user = "ann",
+      .uid = 1000,
+      .file =
+          [&](const std::string& path) {
+            if (const auto text = file(path)) return *text;
+            throw Error(ErrorKind::config, "cannot read " + path);
+          },
+      .groups =
+          [&] {
+            return std::make_shared<launcher::NodeGroups>(launcher::GroupWorld{
+                .variable = [&](const char* name) { return variable(name).value_or(""); },
+                .file = file,
+                .files_of = [](const std::string&) { return std::vector<std::string>(); },
+                .run = [](const std::string&,
+                          const std::string&) { return launcher::UpcallResult(); }});
+          }};
   return disguise->translate(words, around);
 }
 

@@ -20,15 +20,18 @@ using ds::launcher::exec::ExecOutput;
 
 /// An ExecOutput that writes to a pipe, and the credit that each node has left.
 struct OutputBed {
-  explicit OutputBed(int nodes, bool prefixed = true) : credit(static_cast<std::size_t>(nodes)) {
+  explicit OutputBed(int nodes, bool prefixed = true, bool whole_lines = false)
+      : credit(static_cast<std::size_t>(nodes)) {
     int made[2];
     REQUIRE(::pipe(made) == 0);
     read_end.reset(made[0]);
     write_end.reset(made[1]);
     for (int node = 0; node < nodes; ++node) names.push_back("n" + std::to_string(node));
     output.emplace(io,
-                   exec::ExecOutputSetup{
-                       .prefixed = prefixed, .out_fd = write_end.get(), .err_fd = write_end.get()},
+                   exec::ExecOutputSetup{.prefixed = prefixed,
+                                         .whole_lines = whole_lines,
+                                         .out_fd = write_end.get(),
+                                         .err_fd = write_end.get()},
                    names,
                    ExecOutput::Events{.on_credit =
                                           [this](int node, const Credit& grant) {
@@ -134,4 +137,22 @@ TEST_CASE("lines of several nodes without prefixes are kept apart") {
   OutputBed exec(2, false);
   exec.send("a", 2);
   CHECK(exec.finish() == "a\na\n");
+}
+
+TEST_CASE("whole lines: a node's unfinished line is shown at its end, before the text about it") {
+  OutputBed exec(2, true, true);
+  exec.send("a\rb\nlast", 2);
+  exec.output->put(2, "of pdsh\n");
+  exec.output->end_node(1, "n1 has ended\n");
+  exec.output->end_node(0, "");
+  CHECK(exec.finish() == "n0: a\rb\nn1: a\rb\nof pdsh\nn1: lastn1 has ended\nn0: last");
+}
+
+TEST_CASE("whole lines: nothing is lost while nobody reads") {
+  OutputBed exec(2, true, true);
+  const std::string text = many_lines(4000);
+  const std::size_t frames = exec.send(text, 10'000);
+  CHECK(exec.output->still_busy());
+  for (const int node : {0, 1}) exec.output->end_node(node, "");
+  CHECK(exec.finish().size() == frames * 4000 * std::string("n0: abcd\n").size());
 }

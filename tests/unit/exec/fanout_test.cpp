@@ -30,7 +30,10 @@ struct ActionText {
   std::string operator()(const SuspendAgents&) const { return "suspend"; }
   std::string operator()(const SuspendSelf&) const { return "stop self"; }
   std::string operator()(const ResumeAgents&) const { return "resume"; }
-  std::string operator()(const Say& a) const { return "say " + a.text; }
+  std::string operator()(const ListNodes& a) const {
+    return "list\n" + stages_text({"n0", "n1", "n2"}, a.stages);
+  }
+  std::string operator()(const Canceled& a) const { return fmt::format("canceled {}", a.nodes); }
   std::string operator()(const Leave&) const { return "leave"; }
 };
 
@@ -193,7 +196,7 @@ TEST_CASE("on a terminal the first interrupt lists who runs, a second one soon a
   exec.on(AgentGreeted{0});
   exec.on(AgentReady{0});
   const std::string list =
-      "say interrupt: once more within 1 s to stop all\n"
+      "list\n"
       "  n0: running\n  n1: connecting\n  n2: not started yet";
   CHECK(exec.on(SignalReceived{SIGINT}, 10s) == list);
   CHECK(exec.on(SignalReceived{SIGINT}, 11500ms) == list);
@@ -204,6 +207,38 @@ TEST_CASE("on a terminal the first interrupt lists who runs, a second one soon a
   CHECK(exec.state.results()[0].kind == Kind::lost);
   CHECK(exec.state.results()[1].kind == Kind::not_started);
   CHECK(exec.state.results()[2].kind == Kind::not_started);
+}
+
+TEST_CASE("as pdsh, TSTP after the first interrupt gives up the nodes that do not run yet") {
+  Played exec(3, {.fanout = 2, .interrupt_asks = true, .cancels = true, .stopped_code = 1});
+  exec.on(Start{});
+  exec.on(AgentGreeted{0});
+  exec.on(AgentReady{0});
+  CHECK(exec.on(SignalReceived{SIGTSTP}, 9s).starts_with("suspend"));
+  exec.on(Continued{}, 9s);
+  exec.on(SignalReceived{SIGINT}, 10s);
+  CHECK(exec.on(SignalReceived{SIGTSTP}, 10500ms) == "close 1, canceled 2");
+  CHECK(exec.state.results()[1].kind == Kind::not_started);
+  CHECK(exec.state.results()[2].kind == Kind::not_started);
+  CHECK(exec.ended(0, 0) == "close 0, leave");
+  CHECK(exec.state.exit_code() == 0);
+}
+
+TEST_CASE("as pdsh, an interrupt or the first failure gives its own exit code") {
+  const ExecPolicy policy{
+      .stop_at_failure = true, .stopped_code = 1, .code_of = [](const NodeResult& result) {
+        return result.end.status == ds::ExitStatus::exited(4) ? 0 : 7;
+      }};
+  Played exec(2, policy);
+  exec.start(2);
+  CHECK(exec.on(CommandEnded{0, {.status = ds::ExitStatus::exited(4)}}).empty());
+  CHECK(exec.on(CommandEnded{1, {.status = ds::ExitStatus::exited(5)}}).empty());
+  CHECK(exec.state.first_failure() == 1);
+  CHECK(exec.state.exit_code() == 1);
+  Played other(1, policy);
+  other.start(1);
+  other.on(SignalReceived{SIGTERM});
+  CHECK(other.state.exit_code() == 143);
 }
 
 TEST_CASE("without a terminal one signal stops all") {
@@ -312,7 +347,7 @@ TEST_CASE("a command that has ended while its agent never says so is killed, the
 TEST_CASE("two TERMs within 2 s, or one key that is delivered twice, are one request") {
   Played exec(1, {.node_timeout = 0ms, .interrupt_asks = true});
   exec.start(1);
-  CHECK(exec.on(SignalReceived{SIGINT}).starts_with("say"));
+  CHECK(exec.on(SignalReceived{SIGINT}).starts_with("list"));
   CHECK(exec.on(SignalReceived{SIGINT}, 100ms).empty());
   CHECK(exec.on(SignalReceived{SIGTERM}, 200ms) == "stop 0 5000");
   CHECK(exec.on(SignalReceived{SIGTERM}, 201ms).empty());

@@ -1,5 +1,5 @@
 // Lists of hosts: items, files, groups and what is left out.
-#include "launcher/exec/host_list.h"
+#include "launcher/groups/host_list.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,6 @@
 namespace {
 
 using namespace ds::launcher;
-using namespace ds::launcher::exec;
 
 ListReader reader() {
   return {.file = [](const std::string& path) -> std::string {
@@ -21,9 +20,13 @@ ListReader reader() {
             if (path == "broken") return "\xEF\xBB\xBFn1\n  n2,n[3\n";
             throw ds::Error(ds::ErrorKind::config, "cannot read " + path);
           },
-          .group = [](const std::string& name) -> std::optional<std::string> {
-            if (name == "web") return "web[1-2]\n-web2\n";
-            return std::nullopt;
+          .group = [](const std::string& name, const std::string& within) -> GroupNodes {
+            if (name == "web") return {"web[1-2]\n-web2\n", ""};
+            if (name == "rack1") return {"n[1-4]", ""};
+            if (name == "rack2") return {"n[3-6]", ""};
+            if (name == "site:big") return {"@small!s2", "site"};
+            if (name == "small" && within == "site") return {"s[1-3]", "site"};
+            throw ds::Error(ds::ErrorKind::config, "no group '" + name + "'", "did you mean web?");
           }};
 }
 
@@ -48,7 +51,7 @@ struct Failure {
   ds::ErrorKind kind;
   std::string text;
 };
-Failure failure(const std::string& list) {
+Failure list_failure(const std::string& list) {
   try {
     listed(list);
   } catch (const ds::Error& error) {
@@ -89,8 +92,8 @@ TEST_CASE("a host that is named again with a user is that user's; two users are 
   CHECK(listed("n1,ann@n1") == "ann@n1");
   CHECK(listed("ann@n1,n1,ann@n1") == "ann@n1");
   CHECK(listed("ann@n1:1,bob@n1:2") == "ann@n1:1 bob@n1:2");
-  CHECK(failure("n1,ann@n1,bob@n1").kind == ds::ErrorKind::usage);
-  CHECK(failure("n1,ann@n1,bob@n1").text == "-w: n1 is named for two users, ann and bob");
+  CHECK(list_failure("n1,ann@n1,bob@n1").kind == ds::ErrorKind::usage);
+  CHECK(list_failure("n1,ann@n1,bob@n1").text == "-w: n1 is named for two users, ann and bob");
 }
 
 TEST_CASE("a port that is left out leaves the host's other ports in") {
@@ -100,32 +103,28 @@ TEST_CASE("a port that is left out leaves the host's other ports in") {
 }
 
 TEST_CASE("what is wrong is named with its place") {
-  CHECK(failure("n[1-").kind == ds::ErrorKind::usage);
-  CHECK(failure("n[1-").text.find("-w") != std::string::npos);
-  CHECK(failure("n:x").text.find("a port must be an integer") != std::string::npos);
-  CHECK(failure("/n1/").text == "-w: '/n1/' is not a host; patterns are not known here");
-  CHECK(failure("@nobody").text == "-w: no group 'nobody'");
-  CHECK(failure("@").text == "-w: '@' needs a group name");
-  CHECK(failure("n1,^").text == "-w: '^' needs a file name");
-  CHECK(failure("^missing").text == "cannot read missing");
-  CHECK(failure("^broken").text == "broken:2:7: unclosed '['\n    n2,n[3\n        ^");
-  CHECK(failure("^loop").text == "loop: files and groups name each other without end");
+  CHECK(list_failure("n[1-").kind == ds::ErrorKind::usage);
+  CHECK(list_failure("n[1-").text.find("-w") != std::string::npos);
+  CHECK(list_failure("n:x").text.find("a port must be an integer") != std::string::npos);
+  CHECK(list_failure("/n1/").text == "-w: '/n1/' is not a host; patterns are not known here");
+  CHECK(list_failure("@nobody").text == "-w: no group 'nobody'");
+  CHECK(list_failure("@").text == "-w: '@' needs a group name");
+  CHECK(list_failure("n1,^").text == "-w: '^' needs a file name");
+  CHECK(list_failure("^missing").text == "cannot read missing");
+  CHECK(list_failure("^broken").text == "broken:2:7: unclosed '['\n    n2,n[3\n        ^");
+  CHECK(list_failure("^loop").text == "loop: files and groups name each other without end");
 }
 
-TEST_CASE("genders attributes are groups") {
-  const std::string_view text =
-      "# comment\nlogin1 login\nnode[1-8]\tcompute,rack=1\nnode[9-16] compute,rack=2 # "
-      "more\nbare\n";
-  CHECK(genders_group(text, "compute") == "node[1-8]\nnode[9-16]\n");
-  CHECK(genders_group(text, "rack=2") == "node[9-16]\n");
-  CHECK(genders_group(text, "rack") == "node[1-8]\nnode[9-16]\n");
-  CHECK(genders_group(text, "rac") == std::nullopt);
-  CHECK(genders_group(text, "bare") == std::nullopt);
-}
-
-TEST_CASE("groups of clustershell") {
-  const std::string_view text = "# x\nadm: login[1-2]\n gpu : @old,n[1-4]\n";
-  CHECK(clush_group(text, "adm") == " login[1-2]");
-  CHECK(clush_group(text, "gpu") == " @old,n[1-4]");
-  CHECK(clush_group(text, "x") == std::nullopt);
+TEST_CASE("set operators work from left to right, within their list") {
+  CHECK(listed("n[1-4]!n2") == "n1 n3 n4");
+  CHECK(listed("n[1-4] ! n2 & n[1-3]") == "n1 n3");
+  CHECK(listed("n[1-3]^n[3-4]") == "n1 n2 n4");
+  CHECK(listed("n1,n2!n[1-2],n2") == "n2");
+  CHECK(listed("@rack1&@rack2") == "n3 n4");
+  CHECK(listed("@rack1^@rack2") == "n1 n2 n5 n6");
+  CHECK(listed("@rack[1-2]!n4") == "n1 n2 n3 n5 n6");
+  CHECK(listed("@site:big") == "s1 s3");
+  CHECK(listed("n[1-4]", "@rack1!n1") == "n1");
+  CHECK(list_failure("n1!").text == "-w: '!' needs hosts after it");
+  CHECK(list_failure("n1&&n2").text == "-w: '&' needs hosts after it");
 }

@@ -1,5 +1,5 @@
-// Parses host lists in the syntax of pdsh and clush (-w, -x, -g, WCOLL), and group files of genders
-// and clustershell. Pure, except that a caller's reader gets the files.
+// Parses host lists in the syntax of pdsh and clush (-w, -x, -g, WCOLL), with groups and the set
+// operators of ClusterShell. Pure, except that a caller's reader gets the files and groups.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,17 @@
 #include <unordered_set>
 #include <vector>
 
+#include "launcher/groups/node_groups.h"
 #include "launcher/hosts/hostfile.h"
 
-namespace ds::launcher::exec {
+namespace ds::launcher {
 
 /// Loads the files and groups that a list refers to.
 struct ListReader {
   /// Returns the text of a file ("-": standard input).   Errors:  Error{config}.
   std::function<std::string(const std::string& path)> file;
-  /// Returns the list of a group; nothing if the group is unknown.
-  std::function<std::optional<std::string>(const std::string& name)> group;
+  /// Returns the list of a group, as NodeGroups::find does.
+  std::function<GroupNodes(const std::string& name, const std::string& within)> group;
 };
 
 /// Merges lists into one, in the order of the command line. A host is identified by its name and
@@ -31,6 +32,9 @@ struct ListReader {
 ///   ^FILE                          the items of a file
 ///   @GROUP                         the items of a group
 ///   -                              the items of standard input
+/// Instead of a comma, `!`, `&` or `^` stand between items: what is before, from the left, without,
+/// and with, or either but not both. `^` stands directly after an item. Operators apply to the
+/// items of their own list, file or group.
 class HostListParser {
  public:
   explicit HostListParser(ListReader reader) : reader_(std::move(reader)) {}
@@ -38,16 +42,18 @@ class HostListParser {
   /// Adds the hosts of `text`. `origin` is the option, variable or file that `text` is from.
   /// Errors:  Error{usage} for options, Error{config} for files or a host named with 2 users.
   void add(std::string_view text, const std::string& origin) {
-    add_items(text, {.name = origin}, false);
+    add_items(text, {.name = origin}, hosts_);
   }
   void exclude(std::string_view text, const std::string& origin) {
-    add_items(text, {.name = origin}, true);
+    HostSet excluded;
+    add_items(text, {.name = origin}, excluded);
+    exclude_all(excluded);
   }
   void add_group(const std::string& name, const std::string& origin) {
-    add_group_items(name, {.name = origin}, false);
+    add_group_items(name, {.name = origin}, hosts_);
   }
   void add_hosts(const std::vector<Host>& hosts) {
-    for (const Host& host : hosts) add_host(host, {.name = "--hostfile"});
+    for (const Host& host : hosts) add_host(host, {.name = "--hostfile"}, hosts_);
   }
 
   /// Returns the hosts that are not excluded.
@@ -59,18 +65,25 @@ class HostListParser {
     int depth = 0;  // nesting of files and groups
     /// Text of the file, for the lines in error messages.
     std::string_view lines{};
+    std::string source{};  // of the group
   };
-  void add_items(std::string_view text, const Origin& origin, bool excluded);
-  void add_item(std::string_view item, const Origin& origin, bool excluded);
-  void add_names(std::string_view item, const Origin& origin, bool excluded);
-  void add_file_items(const std::string& path, const Origin& origin, bool excluded);
-  void add_group_items(const std::string& name, const Origin& origin, bool excluded);
-  void add_host(Host host, const Origin& origin);
-  void exclude_host(const std::string& name, int port);
+  struct HostSet {
+    std::vector<Host> hosts{};
+    std::unordered_map<std::string, std::size_t> known{};  // "name port" -> index in hosts
+  };
+  void add_items(std::string_view text, const Origin& origin, HostSet& into);
+  void add_item(std::string_view item, const Origin& origin, HostSet& into);
+  void add_names(std::string_view item, const Origin& origin, HostSet& into);
+  void add_file_items(const std::string& path, const Origin& origin, HostSet& into);
+  void add_group_items(const std::string& name, const Origin& origin, HostSet& into);
+  void add_one_group(const std::string& name, const Origin& origin, HostSet& into);
+  void add_host(Host host, const Origin& origin, HostSet& into);
+  /// Keeps the hosts of `left` that satisfy the operator; `^` adds hosts of `right`.
+  void combine(HostSet& left, char operation, const HostSet& right, const Origin& origin);
+  void exclude_all(const HostSet& set);
 
   ListReader reader_;
-  std::vector<Host> hosts_;
-  std::unordered_map<std::string, std::size_t> known_;  // "name port" -> index in hosts_
+  HostSet hosts_;
   std::unordered_set<std::string> excluded_;            // "name", "name port"
   std::unordered_set<std::string> excluded_somewhere_;  // names excluded with a port
 };
@@ -78,11 +91,4 @@ class HostListParser {
 /// Checks the user name that `option` gives.   Errors:  Error{usage}
 void check_user(std::string_view user, std::string_view option);
 
-/// Returns the nodes that have the attribute `name` or `name=value` in `text` of /etc/genders, as a
-/// list; nothing if there is none.
-std::optional<std::string> genders_group(std::string_view text, std::string_view name);
-
-/// Returns the list after `name:` in the text of a clustershell groups file; nothing if absent.
-std::optional<std::string> clush_group(std::string_view text, std::string_view name);
-
-}  // namespace ds::launcher::exec
+}  // namespace ds::launcher
