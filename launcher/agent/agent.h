@@ -55,6 +55,7 @@ class AgentLoop {
   void pass_error_file(std::int32_t rank);
   void read_streams();
   void serve_mpi();
+  void pass_mpi();
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: the actions of AgentState.
