@@ -77,9 +77,10 @@ std::optional<PmiRequest> PmiReader::next_frame(std::string_view rest) {
   needs_more_ = rest.size() < kFrameLength;
   if (needs_more_) return std::nullopt;
   const std::string_view start = rest.substr(0, kFrameLength);
-  std::string_view digits = start;
-  digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
-  const std::optional<int> number = pmi_number(digits);
+  // MPICH writes blanks before the digits, Slurm's client after them.
+  const std::size_t first = std::min(start.find_first_not_of(' '), kFrameLength);
+  const std::size_t end = start.find_last_not_of(' ') + 1;
+  const std::optional<int> number = pmi_number(start.substr(first, end - std::min(first, end)));
   if (!number || *number < 0) return fail("sent an invalid PMI request", start);
   const auto length = static_cast<std::size_t>(*number);
   if (length > kMaxFrame)

@@ -96,6 +96,7 @@ TEST_CASE("requests of PMI-2, in any pieces, also after lines") {
         "init pmi_version=2|2:kvs-get key=a|2:kvs-fence");
   CHECK(requests_in_any_pieces("000026cmd=put;key=a;value=b;;c;;") == "2:put key=a value=b;c;");
   CHECK(requests_in_any_pieces("    14cmd=a;b=;c=d e") == "2:a b= c=d e");
+  CHECK(requests_in_any_pieces("14    cmd=kvs-fence;") == "2:kvs-fence");
   CHECK(requests_in_any_pieces("    15cmd=a;").empty());
 }
 
