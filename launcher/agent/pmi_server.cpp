@@ -90,13 +90,14 @@ void PmiServer::take(FenceOut&& message) {
 }
 
 void PmiServer::pass_answers() {
-  for (const PmiNode::Answer& answer : node_->take_answers()) {
+  const std::vector<PmiNode::Answer> answers = node_->take_answers();
+  for (const PmiNode::Answer& answer : answers) {
     End& end = ends_[answer.index];
     if (!end.fd) continue;
     end.unsent += answer.text;
     end.closing = end.closing || answer.close;
-    write_some(end);
   }
+  for (const PmiNode::Answer& answer : answers) write_some(ends_[answer.index]);
 }
 
 void PmiServer::write_some(End& end) {

@@ -111,8 +111,9 @@ enum class EnvPolicy {
 /// Value of --mpi: what the MPI libraries of the ranks are offered. The enumerators have the order
 /// of the option's words.
 enum class MpiChoice {
-  automatic,  // PMI-1, if the program is linked with a library that speaks it
-  pmi1,
+  automatic,  // the PMI descriptor, if the program is linked with a library that speaks PMI-1
+  pmi1,       // the PMI descriptor, on which the rank chooses the version
+  pmi2,       // the same
   none
 };
 

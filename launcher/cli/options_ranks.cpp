@@ -65,11 +65,11 @@ constexpr OptionDef<EnvOptions> kEnvOptions[] = {
       "the bare option: all)",
       false, "all"},
      add_families},
-    {{"--mpi", "auto|pmi1|none",
-      "How MPI libraries of the ranks meet: pmi1 (MPICH, MVAPICH, Intel MPI),\n"
-      "none, or auto: pmi1 for programs linked with such a library (default:\n"
-      "auto)"},
-     set_choice<"auto|pmi1|none", &EnvOptions::mpi>},
+    {{"--mpi", "auto|pmi1|pmi2|none",
+      "How MPI libraries of the ranks meet: pmi1 or pmi2 (MPICH, MVAPICH, Intel\n"
+      "MPI; the same descriptor), none, or auto: pmi1 for programs linked with\n"
+      "such a library (default: auto)"},
+     set_choice<"auto|pmi1|pmi2|none", &EnvOptions::mpi>},
     {{"--redact", "PATTERN",
       "Hide values of matching variables (such as MY_*) and of secrets in all\n"
       "output: in --dry-run=env and in what ranks write; repeatable",

@@ -2,6 +2,7 @@
  *
  *   mpi_checks all            every check below; rank 0 prints "all checks passed, N ranks"
  *   mpi_checks abort CODE     rank 1 calls MPI_Abort, the others wait in a barrier
+ *   mpi_checks early CODE     rank 1 exits with CODE, without MPI_Finalize, while the others work
  *   mpi_checks spawn          asks for another process, which must fail
  */
 #include <mpi.h>
@@ -101,6 +102,10 @@ int main(int argc, char** argv) {
   if (getenv("RANK")) check(atoi(getenv("RANK")) == rank, "number of the rank");
   if (strcmp(deed, "abort") == 0) {
     if (rank == 1) MPI_Abort(MPI_COMM_WORLD, number);
+    sleep(60);
+  }
+  if (strcmp(deed, "early") == 0) {
+    if (rank == 1) _exit(number);
     sleep(60);
   }
   if (strcmp(deed, "spawn") == 0) {
