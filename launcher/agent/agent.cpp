@@ -20,6 +20,7 @@ AgentLoop::AgentLoop(const AgentSetup& setup)
       root_(setup.root),
       output_(channel_),
       next_look_(Clock::now() + StopWatch::kPeriod) {
+  run_before_ranks();
   raise_open_files();  // A rank needs three, and one for its log file.
 }
 
@@ -178,8 +179,9 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       rank.pid = namespace_.entered() ? pid_of_rank(rank.shim, report.value) : report.value;
       return channel_.send_control(envelope_, Started{rank.rank, rank.pid});
     case ShimReport::Kind::exited:
-      pmi_.ended(rank.rank);
+      pmi_.ended(rank.rank, report.value, now_);
       if (report.value == 0) pmix_.ended_well(rank.rank, now_);
+      pass_mpi();  // Before the end of the rank, which may explain less.
       pass_error_file(rank.rank);
       how.wait_status = report.value;
       if (!sent_kill_) how.detail = autopsy_.explain(how.wait_status, rank.pid, rank.program.cwd);
@@ -211,6 +213,10 @@ void AgentLoop::read_streams() {
 
 void AgentLoop::serve_mpi() {
   pmi_.turn(polled_, now_);
+  pass_mpi();
+}
+
+void AgentLoop::pass_mpi() {
   for (const Message& message : pmi_.take_messages()) channel_.send_control(envelope_, message);
   for (const std::string& line : pmi_.take_lines()) output_.say(line);
   serve_pmix();

@@ -58,6 +58,7 @@ class AgentLoop {
   void serve_mpi();
   void serve_pmix();
   void pass_to_mpi(const Message& message);
+  void pass_mpi();
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: the actions of AgentState.

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kPmiRead = std::size_t{16} << 10;
 /// A rank with more unread replies is not read from.
 constexpr std::size_t kMaxUnsent = std::size_t{64} << 10;
+/// Reads of what a rank left behind: more than a socket holds (net.core.wmem_default: 208 KiB).
+constexpr int kLastReads = 32;
 
 }  // namespace
 
@@ -55,13 +57,30 @@ void PmiServer::turn(const std::vector<pollfd>& polled, Clock::time_point now) {
   if (now >= node_->wake_at()) node_->tick(now);
 }
 
-void PmiServer::read_some(std::size_t index, Clock::time_point now) {
+/// Returns false if nothing is there, now or for good.
+bool PmiServer::read_some(std::size_t index, Clock::time_point now) {
   std::array<char, kPmiRead> bytes;
   const ssize_t got = ::read(ends_[index].fd.get(), bytes.data(), bytes.size());
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) return node_->take(index, {bytes.data(), static_cast<std::size_t>(got)}, now);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
+  if (got > 0) {
+    node_->take(index, {bytes.data(), static_cast<std::size_t>(got)}, now);
+    return true;
+  }
   ends_[index].fd.reset();
   node_->closed(index, now);
+  return false;
+}
+
+/// A process closes its descriptors before its end is known, so the end of the connection is seen
+/// here, unless a background process holds it open.
+void PmiServer::ended(std::int32_t rank, int wait_status, Clock::time_point now) {
+  const std::optional<std::size_t> index = node_ ? node_->index_of(rank) : std::nullopt;
+  if (!index) return;
+  for (int i = 0; i < kLastReads && ends_[*index].fd; ++i) {
+    if (!read_some(*index, now)) break;
+    pass_answers();
+  }
+  node_->ended(*index, wait_status, now);
 }
 
 void PmiServer::take(FenceOut&& message) {
@@ -71,13 +90,14 @@ void PmiServer::take(FenceOut&& message) {
 }
 
 void PmiServer::pass_answers() {
-  for (const PmiNode::Answer& answer : node_->take_answers()) {
+  const std::vector<PmiNode::Answer> answers = node_->take_answers();
+  for (const PmiNode::Answer& answer : answers) {
     End& end = ends_[answer.index];
     if (!end.fd) continue;
     end.unsent += answer.text;
     end.closing = end.closing || answer.close;
-    write_some(end);
   }
+  for (const PmiNode::Answer& answer : answers) write_some(ends_[answer.index]);
 }
 
 void PmiServer::write_some(End& end) {
@@ -86,7 +106,7 @@ void PmiServer::write_some(End& end) {
         ::send(end.fd.get(), end.unsent.data(), end.unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && errno == EAGAIN) return;
-    if (wrote < 0) return end.fd.reset();
+    if (wrote < 0) return end.unsent.clear();  // A read finds the end, after what was sent before.
     end.unsent.erase(0, static_cast<std::size_t>(wrote));
   }
   if (end.closing) end.fd.reset();

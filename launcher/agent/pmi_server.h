@@ -1,4 +1,4 @@
-// PmiServer: the descriptors of the ranks' PMI-1 connections; PmiNode decides.
+// PmiServer: the descriptors of the ranks' PMI connections; PmiNode decides.
 #pragma once
 
 #include <poll.h>
@@ -37,10 +37,8 @@ class PmiServer {
     return node_ ? node_->wake_at() : Clock::time_point::max();
   }
   void take(FenceOut&& message);
-  /// The process of a rank has ended.
-  void ended(std::int32_t rank) {
-    if (node_) node_->ended(rank);
-  }
+  /// The main process of a rank has ended. What it sent before is read first.
+  void ended(std::int32_t rank, int wait_status, Clock::time_point now);
 
   /// Return frames for the root, and lines for the user.
   std::vector<Message> take_messages() {
@@ -56,7 +54,7 @@ class PmiServer {
     std::string unsent{};
     bool closing = false;  // after what is unsent
   };
-  void read_some(std::size_t index, Clock::time_point now);
+  bool read_some(std::size_t index, Clock::time_point now);
   void pass_answers();
   static void write_some(End& end);
 

@@ -112,7 +112,8 @@ enum class EnvPolicy {
 /// of the option's words.
 enum class MpiChoice {
   automatic,  // as the library needs it that the program is linked with
-  pmi1,
+  pmi1,       // the PMI descriptor, on which the rank chooses the version
+  pmi2,       // the same
   pmix,
   none
 };

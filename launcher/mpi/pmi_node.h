@@ -1,4 +1,5 @@
-// PMI-1 for the ranks of one node: the key-value space, and fences with other nodes. Pure.
+// PMI for the ranks of one node: the key-value space, attributes of the node, and fences with other
+// nodes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,9 @@ class PmiNode {
   /// Ranks that wait for others of the node are reported after this time, and again after as long
   /// if the missing ranks have changed.
   static constexpr std::chrono::seconds kReportAfter{1};
-  /// A request that a rank began before it closed its end is an error if the rank still runs then.
-  static constexpr std::chrono::seconds kHalfAfter{1};
+  /// A rank that has closed its end too early has this time to end, so that its exit status is the
+  /// cause that is reported.
+  static constexpr std::chrono::seconds kEndWithin{1};
 
   PmiNode(const Spec& spec, const std::string& space);
 
@@ -38,11 +40,13 @@ class PmiNode {
   void take(std::size_t index, std::string_view bytes, Clock::time_point now);
   /// The rank has closed its end.
   void closed(std::size_t index, Clock::time_point now);
-  /// The process of the rank has ended, so nothing about its connection is reported any more.
-  void ended(std::int32_t rank);
+  /// The main process of the rank has ended. Background processes may still use the connection.
+  void ended(std::size_t index, int wait_status, Clock::time_point now);
   void take(FenceOut&& message);
   void tick(Clock::time_point now);
   [[nodiscard]] Clock::time_point wake_at() const;
+  /// Returns the index of a rank by its number.
+  [[nodiscard]] std::optional<std::size_t> index_of(std::int32_t rank) const;
 
   // What follows from events.
   struct Answer {
@@ -60,23 +64,36 @@ class PmiNode {
   struct Rank {
     std::int32_t number;
     PmiRank state;
-    std::optional<Clock::time_point> half_due{};
+    std::string wanted{};   // the node attribute that it waits for
+    bool closed = false;    // its end of the connection
+    bool exited = false;    // its main process, with 0
+    bool reported = false;  // no more failures are
+    std::optional<Clock::time_point> end_due{};
   };
+  using Pairs = std::unordered_map<std::string, std::string>;
 
   void perform(std::size_t index, PmiStep step, Clock::time_point now);
   void answer(std::size_t index, std::string text, bool close = false) {
     answers_.push_back({index, std::move(text), close});
   }
+  void fail(Rank& rank, std::int32_t code, std::string text, Clock::time_point now);
   void put(std::size_t index, PmiPut step);
+  void put_attribute(std::size_t index, const PmiPut& step);
   void get(std::size_t index, const PmiGet& step);
+  void look_for_hopeless_waits(Clock::time_point now);
+  [[nodiscard]] bool is_unfinished(const Rank& rank) const;
   void join(Clock::time_point now);
-  void store(const std::string& key, std::string value);
+  [[nodiscard]] bool has_room_for(const PmiPut& step) const;
+  void store(const std::string& key, std::string value) { store(space_, key, std::move(value)); }
+  void store(Pairs& pairs, const std::string& key, std::string value);
   [[nodiscard]] std::vector<std::int32_t> missing() const;
 
   std::vector<Rank> ranks_;
-  bool alone_;  // the node has all ranks of the job
-  std::unordered_map<std::string, std::string> space_;
-  std::size_t space_bytes_ = 0;
+  bool alone_;               // the job has one rank
+  bool has_all_;             // the node has all ranks of the job
+  Pairs space_;              // of the job
+  Pairs attributes_;         // of the node
+  std::size_t bytes_ = 0;    // of both
   KeyValues new_pairs_;      // put since the last fence
   std::size_t waiting_ = 0;  // ranks in the fence
   std::optional<Clock::time_point> report_at_;

@@ -1,4 +1,4 @@
-// The server's end of one rank's PMI-1 connection: requests in, replies and steps out. Pure.
+// The server's end of one rank's PMI connection: requests in, steps and replies out. Pure.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "launcher/mpi/pmi_line.h"
 
@@ -17,6 +16,7 @@ struct PmiIdentity {
   std::string space{};      // name of the key-value space
   std::int32_t size = 0;    // ranks of the job
   std::int32_t appnum = 0;  // number of the rank's program
+  std::int32_t rank = 0;
 };
 
 // Steps that a request causes.
@@ -24,28 +24,39 @@ struct PmiReply {  // bytes for the rank
   std::string text{};
   friend bool operator==(const PmiReply&, const PmiReply&) = default;
 };
-struct PmiPut {  // answered by the owner of the key-value space
+/// Which pairs a request means.
+enum class PmiScope : std::uint8_t {
+  job,   // the key-value space, which fences pass on to all nodes
+  node,  // attributes of the node: other ranks of the node see them at once
+};
+struct PmiPut {  // the owner of the pairs answers by put_reply()
+  PmiScope scope = PmiScope::job;
   std::string key{};
   std::string value{};
   friend bool operator==(const PmiPut&, const PmiPut&) = default;
 };
-struct PmiGet {  // answered by the owner of the key-value space
+struct PmiGet {  // the owner of the pairs answers by get_reply()
+  PmiScope scope = PmiScope::job;
   std::string key{};
+  bool waits = false;  // for a rank that puts the key
   friend bool operator==(const PmiGet&, const PmiGet&) = default;
 };
-struct PmiJoin {  // the rank waits in a fence
+struct PmiJoin {  // the rank waits in a fence until release()
   friend bool operator==(const PmiJoin&, const PmiJoin&) = default;
 };
-struct PmiLeave {  // the rank has finalized: it joins no more fences
+struct PmiLeave {  // the rank has finalized: it joins no more fences; `text` is the reply
+  std::string text{};
   friend bool operator==(const PmiLeave&, const PmiLeave&) = default;
 };
-struct PmiRefusal {  // of a service that does not exist here
+struct PmiRefusal {  // of a service that does not exist here; `text` is the reply
   std::string what{};
+  std::string text{};
   friend bool operator==(const PmiRefusal&, const PmiRefusal&) = default;
 };
-struct PmiFailure {  // ends the connection and the job; `text` follows the name of the rank
+struct PmiFailure {  // ends the job; `text` follows the name of the rank
   std::int32_t code = 1;
   std::string text{};
+  bool is_abort = false;  // the rank has called abort, and waits to be stopped
   friend bool operator==(const PmiFailure&, const PmiFailure&) = default;
 };
 using PmiStep = std::variant<PmiReply, PmiPut, PmiGet, PmiJoin, PmiLeave, PmiRefusal, PmiFailure>;
@@ -55,38 +66,61 @@ inline constexpr std::size_t kPmiMaxSpace = 256;
 inline constexpr std::size_t kPmiMaxKey = 64;
 inline constexpr std::size_t kPmiMaxValue = 1024;
 
-/// Returns a reply "cmd=NAME rc=0 msg=success REST", or with rc=-1 and `problem`, which has no
-/// blanks.
-std::string pmi_result(std::string_view name, std::string_view problem, std::string_view rest = {});
-
-/// Source: the client of MPICH (src/pmi/simple/simple_pmi.c) and its list of messages
-///         (src/pmi/maint/pmi-1.1.txt).
-/// Promise: any bytes give steps. After a PmiFailure there are none. No step follows PmiJoin before
-///          release().
+/// Speaks PMI-1 or PMI-2, as the rank's `init` says. Both begin with a line.
+/// Source: the client of MPICH (src/pmi/src/pmi_v1.c, pmi_v2.c) and its lists of messages
+///         (src/pmi/maint/pmi-1.1.txt, pmi-2.0.txt).
+/// Promise: any bytes give steps. After a PmiFailure there are none. A request that comes before
+///          the answer to the last one is a PmiFailure.
 class PmiRank {
  public:
   explicit PmiRank(PmiIdentity identity) : identity_(std::move(identity)) {}
 
-  /// Takes bytes of the rank and returns the steps that they cause, in order.
-  std::vector<PmiStep> take(std::string_view bytes);
-  /// Ends the rank's wait in a fence; returns the reply.
+  void feed(std::string_view bytes) {
+    if (!failed_) reader_.feed(bytes);
+  }
+  /// Returns the step of the next whole request. It is answered before the next call, unless the
+  /// rank waits.
+  std::optional<PmiStep> next();
+
+  // Replies to the last request.
+  /// `problem` says without blanks why the pair is refused; empty if it was put.
+  [[nodiscard]] std::string put_reply(std::string_view problem) const;
+  /// `value`: null if there is no such key.
+  std::string get_reply(const std::string* value);
+  /// Leaves a get without an answer for now: no rank has put the key yet.
+  void wait_for_pair() { waits_ = Waits::pair; }
+  /// Ends the rank's wait in a fence.
   std::string release();
-  /// Returns whether the rank waits in a fence.
-  [[nodiscard]] bool waits() const { return waits_; }
+
+  [[nodiscard]] bool is_ready() const { return version_ != 0; }
+  [[nodiscard]] bool has_left() const { return left_; }
+  [[nodiscard]] bool waits_in_fence() const { return waits_ == Waits::fence; }
   /// Returns whether a request has begun and is not whole.
   [[nodiscard]] bool is_inside_request() const { return reader_.is_inside(); }
 
  private:
+  enum class Waits : std::uint8_t { no, fence, pair };
+
   PmiStep answer(const PmiRequest& request);
   PmiStep answer_init(const PmiRequest& request);
-  [[nodiscard]] PmiStep answer_put(const PmiRequest& request) const;
-  [[nodiscard]] PmiStep answer_get(const PmiRequest& request) const;
+  /// Return nothing if the version of PMI does not have the command.
+  std::optional<PmiStep> answer_pmi1(const PmiRequest& request);
+  std::optional<PmiStep> answer_pmi2(const PmiRequest& request);
+  std::optional<PmiStep> refuse(const PmiRequest& request);
+  PmiStep put(PmiScope scope, const PmiRequest& request) const;
+  PmiStep get(PmiScope scope, const PmiRequest& request);
+  PmiStep join();
+  PmiStep leave();
   [[nodiscard]] std::string problem_of(const PmiRequest& request) const;
+  /// Returns the reply to the last request. `rest`: "NAME=VALUE" or nothing.
+  [[nodiscard]] std::string reply(std::string_view problem, std::string_view rest = {}) const;
 
   PmiIdentity identity_;
   PmiReader reader_;
-  bool ready_ = false;   // `init` was accepted
-  bool waits_ = false;   // in a fence
+  int version_ = 0;     // of PMI; 0: `init` has not come
+  std::string name_;    // of the reply to the last request
+  std::string thread_;  // of the last request of PMI-2, which the reply repeats
+  Waits waits_ = Waits::no;
   bool left_ = false;    // has finalized
   bool failed_ = false;  // nothing more is taken
 };

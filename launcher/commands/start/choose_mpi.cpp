@@ -32,7 +32,7 @@ void refuse_foreign(MpiChoice choice, const std::vector<MpiProgram>& programs) {
       throw refusal(linked(program) + ", which dslaunch does not know",
                     "run it with the mpirun of that library, or name what the library needs with "
                     "--mpi pmi1 or --mpi pmix");
-    if (choice == MpiChoice::pmi1 && wire_of(program) == MpiWire::pmix)
+    if (choice != MpiChoice::automatic && wire_of(program) == MpiWire::pmix)
       throw refusal(linked(program) + ", which needs PMIx", "use --mpi pmix");
   }
 }
@@ -56,7 +56,7 @@ MpiWire common_wire(const std::vector<MpiProgram>& programs) {
 }
 
 MpiWire wanted_wire(MpiChoice choice, const std::vector<MpiProgram>& programs) {
-  if (choice == MpiChoice::pmi1) return MpiWire::pmi1;
+  if (choice == MpiChoice::pmi1 || choice == MpiChoice::pmi2) return MpiWire::pmi1;
   if (choice == MpiChoice::pmix) return MpiWire::pmix;
   return common_wire(programs);
 }

@@ -17,6 +17,7 @@
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/commands/start/choose_mpi.h"
+#include "launcher/commands/start/wrapped_program.h"
 #include "launcher/control/job_socket.h"
 #include "launcher/disguise/mpi_library.h"
 #include "launcher/job/verdict.h"
@@ -64,7 +65,7 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
 std::vector<MpiProgram> mpi_programs(const std::vector<Program>& programs) {
   std::vector<MpiProgram> found;
   for (const Program& program : programs) {
-    const fs::path name = program.argv.front();
+    const fs::path name = wrapped_program(program.argv);
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
     found.push_back(

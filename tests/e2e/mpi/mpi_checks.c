@@ -3,9 +3,9 @@
  *   mpi_checks all            every check below; rank 0 prints "all checks passed, N ranks"
  *   mpi_checks collectives    those that work between any ranks
  *   mpi_checks nodes          the same, and that ranks of a node find each other
- *   mpi_checks leave          rank 1 exits without MPI_Finalize, the others wait in a barrier
  *   mpi_checks abort CODE     rank 1 calls MPI_Abort, the others wait in a barrier
  *   mpi_checks wrong          rank 1 sends to a rank that does not exist
+ *   mpi_checks early CODE     rank 1 exits with CODE, without MPI_Finalize, while the others work
  *   mpi_checks spawn          asks for another process, which must fail
  */
 #include <mpi.h>
@@ -107,6 +107,10 @@ int main(int argc, char** argv) {
     if (rank == 1) MPI_Abort(MPI_COMM_WORLD, number);
     sleep(60);
   }
+  if (strcmp(deed, "early") == 0) {
+    if (rank == 1) _exit(number);
+    sleep(60);
+  }
   if (strcmp(deed, "spawn") == 0) {
     MPI_Comm other;
     MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other,
@@ -114,10 +118,6 @@ int main(int argc, char** argv) {
   }
   if (strcmp(deed, "wrong") == 0 && rank == 1)
     MPI_Send(&size, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
-  if (strcmp(deed, "leave") == 0) {
-    if (rank == 1) _exit(0);
-    MPI_Barrier(MPI_COMM_WORLD);
-  }
   check_collectives();
   check_large();
   if (strcmp(deed, "all") == 0) check_window();

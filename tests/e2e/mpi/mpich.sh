@@ -29,6 +29,15 @@ run -n 3 --mpi pmi1 -- sh -c 'exec ./checks all'
 expect 0 'a program behind a shell'
 grep -q 'all checks passed, 3 ranks$' out || die 'a program behind a shell'
 
+for wrapper in 'env DS_X=1' 'nice -n 1' 'timeout 60' 'nohup'; do
+  run -n 2 -- $wrapper ./checks all
+  expect 0 "behind $wrapper"
+  grep -q 'all checks passed, 2 ranks$' out || die "behind $wrapper: not one world of two"
+done
+run -n 2 -- sh -c 'DS_X=1 ./checks all'
+expect 0 'behind a shell that only starts it'
+grep -q 'all checks passed, 2 ranks$' out || die 'behind a shell that only starts it'
+
 run -n 1 -- ./checks all : -n 2 -- ./checks all
 expect 0 'two programs in one world'
 grep -q 'all checks passed, 3 ranks$' out || die 'two programs in one world'
@@ -41,6 +50,18 @@ run -n 3 -- ./checks abort 6
 expect 6 'MPI_Abort'
 says 'rank 1 on .* called MPI_Abort\(6\)'
 nothing_left || die 'MPI_Abort: processes are left'
+
+run -n 3 -- ./checks early 0
+expect 1 'no MPI_Finalize'
+says 'rank 1 on .* exited after MPI_Init without MPI_Finalize \(first failure\); 2 ranks ended after it'
+nothing_left || die 'no MPI_Finalize: processes are left'
+run -n 3 -- ./checks early 7
+expect 7 'no MPI_Finalize, and exit code 7'
+
+# MPICH shuts the connection down in MPI_Finalize, so the second program dies of SIGPIPE, as under mpiexec.
+run -n 2 --mpi pmi1 -- sh -c './checks all && ./checks all'
+expect 141 'two MPI programs in one rank'
+says 'rank [01]: ended by SIGPIPE after MPI_Finalize; a second MPI program of one rank has no connection'
 
 run -n 2 -- ./checks spawn
 [ "$rc" != 0 ] || die 'MPI_Comm_spawn ended well'

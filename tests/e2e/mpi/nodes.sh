@@ -74,7 +74,7 @@ if mpicc=$(command -v mpicc.openmpi) && [ -e "$DS_BIN/libdslaunch_pmix.so" ]; th
   want 'rank 1 on node1 called MPI_Abort\(9\)' err
   want_nothing_left
 
-  run "Open MPI: a rank that leaves ends the ranks of all hosts" "${openmpi[@]}" -- "$dir/of_openmpi" leave
+  run "Open MPI: a rank that leaves ends the ranks of all hosts" "${openmpi[@]}" -- "$dir/of_openmpi" early 0
   want_status 1
   want 'rank 1 on node1 exited after MPI_Init without MPI_Finalize' err
   want_nothing_left

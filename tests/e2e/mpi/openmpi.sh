@@ -52,7 +52,7 @@ run -n 2 -- ./checks wrong
 [ "$rc" != 0 ] || die 'a wrong call ended well'
 says 'rank 1: .*An error occurred in MPI_Send'
 
-run -n 3 -- ./checks leave
+run -n 3 -- ./checks early 0
 expect 1 'a rank that leaves without MPI_Finalize'
 says 'rank 1 on .* exited after MPI_Init without MPI_Finalize'
 

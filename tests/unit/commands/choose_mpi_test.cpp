@@ -56,6 +56,7 @@ TEST_CASE("automatically, programs get what their library needs, others nothing"
 TEST_CASE("what was asked for counts") {
   CHECK(choose_mpi(MpiChoice::pmi1, {kPlain}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::pmi1, {kPlain, kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::pmi2, {kPlain}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::none, {kMpich}, ranks(2)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::none, {kOpenMpi}, ranks(2)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::pmix, {kPlain, kMpich}, ranks(2)) == MpiWire::pmix);

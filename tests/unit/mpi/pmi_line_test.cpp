@@ -1,4 +1,4 @@
-// Tests how bytes of a PMI-1 connection become requests, in any pieces.
+// Tests how bytes of a PMI connection become requests, in any pieces.
 #include "launcher/mpi/pmi_line.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ std::string requests_of(std::string_view bytes, std::size_t piece) {
     reader.feed(bytes.substr(at, piece));
     while (const auto request = reader.next()) {
       if (!text.empty()) text += '|';
-      text += request->command;
+      text += (request->of_pmi2 ? "2:" : "") + request->command;
       for (const auto& [name, value] : request->attributes) text += " " + name + "=" + value;
     }
   }
@@ -88,4 +88,25 @@ TEST_CASE("numbers are whole") {
   CHECK(pmi_number("-3") == -3);
   for (const char* text : {"", "x", "1x", " 1", "1.5", "99999999999"})
     CHECK_FALSE(pmi_number(text));
+}
+
+TEST_CASE("requests of PMI-2, in any pieces, also after lines") {
+  CHECK(requests_in_any_pieces(
+            "cmd=init pmi_version=2\n    18cmd=kvs-get;key=a;    14cmd=kvs-fence;") ==
+        "init pmi_version=2|2:kvs-get key=a|2:kvs-fence");
+  CHECK(requests_in_any_pieces("000026cmd=put;key=a;value=b;;c;;") == "2:put key=a value=b;c;");
+  CHECK(requests_in_any_pieces("    14cmd=a;b=;c=d e") == "2:a b= c=d e");
+  CHECK(requests_in_any_pieces("14    cmd=kvs-fence;") == "2:kvs-fence");
+  CHECK(requests_in_any_pieces("    15cmd=a;").empty());
+}
+
+TEST_CASE("a request of PMI-2 that is wrong") {
+  for (const std::string bytes : {"     0", "     4cmd=", "     8cmd=;a=b", "     5key=a",
+                                  "     7cmd=a;b", "    11cmd=a;cmd=b", "     6cmd=a\n", "    -1",
+                                  "  1  1", "1x    ", "      ", "12 monkeys"}) {
+    CAPTURE(bytes);
+    CHECK(requests_in_any_pieces(bytes).starts_with("!sent an invalid PMI request: '"));
+  }
+  CHECK(requests_in_any_pieces("999999cmd=kvs-put;key=")
+            .starts_with("!sent a PMI request of more than 65536 bytes: '999999'"));
 }

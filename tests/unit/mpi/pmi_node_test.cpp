@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "unit/mpi/pmi_frame.h"
+
 using namespace ds::launcher;
 using namespace std::chrono_literals;
 
@@ -12,12 +14,17 @@ namespace {
 
 const ds::Clock::time_point kStart{1h};
 
-/// A node with ranks 4, 5, ... of 8, all of them after `init`.
-PmiNode node_of(int ranks) {
+/// A node with ranks 4, 5, ... of 8.
+PmiNode new_node(int ranks, int size = 8) {
   Spec spec;
-  spec.mpi = {.wire = MpiWire::pmi1, .size = 8, .process_mapping = "(vector,(0,2,4))"};
+  spec.mpi = {.wire = MpiWire::pmi1, .size = size, .process_mapping = "(vector,(0,2,4))"};
   for (int i = 0; i < ranks; ++i) spec.ranks.push_back({.rank = 4 + i, .local_rank = i, .env = {}});
-  PmiNode node(spec, "kvs");
+  return PmiNode(spec, "kvs");
+}
+
+/// The same, all of them after `init`.
+PmiNode node_of(int ranks) {
+  PmiNode node = new_node(ranks);
   for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i)
     node.take(i, "cmd=init pmi_version=1 pmi_subversion=1\n", kStart);
   node.take_answers();
@@ -37,6 +44,13 @@ std::string ask(PmiNode& node, std::size_t index, const std::string& request) {
 }
 
 std::string packed(const KeyValues& pairs) { return cut_pairs(pairs).front(); }
+std::string texts_of(PmiNode& node) {
+  std::string text;
+  for (const Message& message : node.take_messages())
+    text += fmt::format("{}: {}\n", std::get<MpiFailed>(message).rank,
+                        std::get<MpiFailed>(message).text);
+  return text;
+}
 
 constexpr const char* kGood = "0: cmd=put_result rc=0 msg=success\n";
 
@@ -89,7 +103,7 @@ TEST_CASE("thirty thousand pairs go in frames, and each goes once") {
 
 TEST_CASE("a space that is full refuses more, and the ranks go on") {
   PmiNode node = node_of(1);
-  node.take(FenceOut{.data = packed({{"filler", std::string(kMaxSpaceBytes - 3000, 'x')}})});
+  node.take(FenceOut{.data = packed({{"filler", std::string(kMaxSpaceBytes - 3500, 'x')}})});
   const std::string value(1024, 'v');
   CHECK(ask(node, 0, "cmd=put kvsname=kvs key=a value=" + value) == kGood);
   CHECK(ask(node, 0, "cmd=put kvsname=kvs key=b value=" + value) == kGood);
@@ -136,20 +150,113 @@ TEST_CASE("a rank that calls MPI_Abort keeps its connection until it is stopped"
             .rank = 4, .code = 5, .text = "called MPI_Abort(5)", .time = clock_value(kStart)}});
 }
 
+TEST_CASE("PMI-2: ranks of a node share its attributes, and the fence of others' PMI-1") {
+  PmiNode node = new_node(2);
+  node.take(0, "cmd=init pmi_version=2 pmi_subversion=0\n", kStart);
+  node.take(1, "cmd=init pmi_version=2 pmi_subversion=0\n", kStart);
+  node.take_answers();
+  const auto ask_2 = [&](std::size_t index, const std::string& body) {
+    node.take(index, framed(body), kStart);
+    return answers_of(node);
+  };
+  CHECK(ask_2(0, "cmd=info-getjobattr;key=universeSize;") ==
+        "0: " + framed("cmd=info-getjobattr-response;rc=0;found=TRUE;value=8;"));
+  CHECK(ask_2(0, "cmd=info-getnodeattr;key=a;wait=FALSE;") ==
+        "0: " + framed("cmd=info-getnodeattr-response;rc=0;found=FALSE;"));
+  CHECK(ask_2(0, "cmd=info-getnodeattr;key=a;wait=TRUE;").empty());
+  CHECK(ask_2(1, "cmd=info-putnodeattr;key=b;value=1;") ==
+        "1: " + framed("cmd=info-putnodeattr-response;rc=0;"));
+  CHECK(ask_2(1, "cmd=info-putnodeattr;key=a;value=2;") ==
+        "1: " + framed("cmd=info-putnodeattr-response;rc=0;") +
+            "0: " + framed("cmd=info-getnodeattr-response;rc=0;found=TRUE;value=2;"));
+  CHECK(ask_2(0, "cmd=kvs-put;key=c;value=3;") == "0: " + framed("cmd=kvs-put-response;rc=0;"));
+  CHECK(ask_2(0, "cmd=kvs-fence;").empty());
+  CHECK(ask_2(1, "cmd=kvs-fence;").empty());
+  // Attributes stay on the node.
+  CHECK(node.take_messages() == std::vector<Message>{FenceIn{.data = packed({{"c", "3"}})}});
+  node.take(FenceOut{});
+  CHECK(answers_of(node) == "0: " + framed("cmd=kvs-fence-response;rc=0;") +
+                                "1: " + framed("cmd=kvs-fence-response;rc=0;"));
+}
+
+TEST_CASE("PMI-2: a wait for a node attribute that nobody can put any more") {
+  PmiNode node = new_node(2);
+  for (const std::size_t index : {0, 1})
+    node.take(index, "cmd=init pmi_version=2 pmi_subversion=0\n", kStart);
+  node.take(0, framed("cmd=info-getnodeattr;key=a;wait=TRUE;"), kStart);
+  CHECK(node.take_messages().empty());
+  node.take(1, framed("cmd=kvs-fence;"), kStart);
+  CHECK(texts_of(node) ==
+        "4: waits for the node attribute 'a', which no rank of its node can put\n");
+}
+
+TEST_CASE("a rank that ends with 0 after init and without finalize ends the job") {
+  PmiNode node = node_of(3);
+  node.closed(0, kStart);
+  CHECK(texts_of(node).empty());
+  node.ended(0, 0, kStart);
+  CHECK(texts_of(node) == "4: exited after MPI_Init without MPI_Finalize\n");
+  // A background process held the connection.
+  node.ended(1, 0, kStart);
+  CHECK(texts_of(node).empty());
+  node.closed(1, kStart);
+  CHECK(texts_of(node) == "5: exited after MPI_Init without MPI_Finalize\n");
+  ask(node, 2, "cmd=finalize");
+  node.closed(2, kStart);
+  node.ended(2, 0, kStart);
+  CHECK(texts_of(node).empty());
+  CHECK(node.wake_at() == ds::Clock::time_point::max());
+}
+
+TEST_CASE("the exit status of a rank says more than its connection") {
+  PmiNode node = node_of(2);
+  node.closed(0, kStart);
+  node.ended(0, 7 << 8, kStart);
+  node.tick(kStart + 2s);
+  CHECK(texts_of(node).empty());
+  node.closed(1, kStart);
+  node.tick(kStart + 1s);
+  CHECK(texts_of(node) == "5: closed its PMI connection after MPI_Init without MPI_Finalize\n");
+}
+
+TEST_CASE("a rank without init may close and end, and a world of one may end anyhow") {
+  PmiNode node = new_node(1);
+  node.closed(0, kStart);
+  node.ended(0, 0, kStart);
+  PmiNode alone = new_node(1, 1);
+  alone.take(0, "cmd=init pmi_version=1 pmi_subversion=1\n", kStart);
+  alone.closed(0, kStart);
+  alone.ended(0, 0, kStart);
+  CHECK(texts_of(node).empty());
+  CHECK(texts_of(alone).empty());
+}
+
+TEST_CASE("SIGPIPE after finalize is explained") {
+  PmiNode node = node_of(1);
+  ask(node, 0, "cmd=finalize");
+  node.closed(0, kStart);
+  node.ended(0, 141 << 8, kStart);
+  CHECK(
+      node.take_lines() ==
+      std::vector<std::string>{"rank 4: ended by SIGPIPE after MPI_Finalize; a second MPI program "
+                               "of one rank has no connection, so start it with a dslaunch of its "
+                               "own"});
+}
+
 TEST_CASE("half a request is an error only of a rank that lives on") {
   PmiNode node = node_of(2);
   node.take(0, "cmd=get", kStart);
   node.closed(0, kStart);
   node.take(1, "cmd=get", kStart);
   node.closed(1, kStart);
-  node.ended(5);
+  node.ended(1, 9, kStart);
   CHECK(node.wake_at() == kStart + 1s);
   node.tick(kStart + 1s);
   const std::vector<Message> messages = node.take_messages();
   REQUIRE(messages.size() == 1);
   CHECK(std::get<MpiFailed>(messages[0]).rank == 4);
   CHECK(std::get<MpiFailed>(messages[0]).text == "closed its PMI connection inside a request");
-  PmiNode good = node_of(1);
+  PmiNode good = new_node(1);
   good.closed(0, kStart);
   CHECK(good.wake_at() == ds::Clock::time_point::max());
 }

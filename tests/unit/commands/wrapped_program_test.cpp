@@ -1,0 +1,42 @@
+// Tests which program is found behind commands that only start it.
+#include "launcher/commands/start/wrapped_program.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/base/split.h"
+
+namespace {
+
+std::string program_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (const std::string_view word : ds::split(line, ' ')) words.emplace_back(word);
+  return ds::launcher::wrapped_program(std::move(words));
+}
+
+}  // namespace
+
+TEST_CASE("a program behind commands that only start it") {
+  for (const char* line :
+       {"./a -n 1", "env ./a", "/usr/bin/env -u X Y=/b/c=d ./a", "nice ./a", "nice -n 5 ./a",
+        "nice -5 ./a", "taskset -c 0-3 ./a", "numactl -N 0 --membind=0 ./a",
+        "numactl --membind 0 -l ./a", "stdbuf -oL ./a", "stdbuf -o L -- ./a", "time -f %e ./a",
+        "timeout -k 5 10 ./a", "nohup setsid ./a", "env X=1 nice taskset 3 timeout 9 ./a b"}) {
+    CAPTURE(line);
+    CHECK(program_of(line) == "./a");
+  }
+}
+
+TEST_CASE("a shell that only starts a program") {
+  using ds::launcher::wrapped_program;
+  CHECK(wrapped_program({"sh", "-c", "exec ./a \"$RANK\""}) == "./a");
+  CHECK(wrapped_program({"/bin/bash", "-c", "  X=1 nice ./a"}) == "./a");
+  CHECK(wrapped_program({"sh", "-c", "cd /tmp && ./a"}) == "sh");
+  CHECK(wrapped_program({"sh", "-c", "./a; ./b"}) == "sh");
+  CHECK(wrapped_program({"sh", "-c", ""}) == "sh");
+  CHECK(wrapped_program({"sh", "script.sh"}) == "sh");
+  CHECK(wrapped_program({"sh"}) == "sh");
+  CHECK(wrapped_program({"env"}) == "env");
+  CHECK(wrapped_program({"env", "X=1"}) == "env");
+  CHECK(wrapped_program({"nice", "-n"}) == "nice");
+  CHECK(wrapped_program(std::vector<std::string>(20, "nohup")) == "nohup");
+}
