@@ -29,20 +29,24 @@ void add_variable(MpiWords& part, const Given& given) {
   part.variables.push_back(std::move(variable));
 }
 
-void add_pair(MpiWords& part, const Given& given) {
+/// Returns the variables of every program for -genv, and those of one program for -env.
+std::vector<MpiVariable>& list_for(MpiWords& part, const Given& given) {
   part.hydra = true;
-  part.variables.push_back({given.values[0], given.values[1]});
+  return given.name.find("-genv") == std::string::npos ? part.variables : part.common;
+}
+
+void add_pair(MpiWords& part, const Given& given) {
+  list_for(part, given).push_back({given.values[0], given.values[1]});
 }
 
 void add_names(MpiWords& part, const Given& given) {
-  part.hydra = true;
-  for (const std::string& name : split_list(given.values[0], ',')) part.variables.push_back({name});
+  for (const std::string& name : split_list(given.values[0], ','))
+    list_for(part, given).push_back({name});
 }
 
 template <std::optional<std::string> MpiWords::*member>
 void set(MpiWords& part, const Given& given) {
   part.*member = given.values[0];
-  part.job_option = given.name;
 }
 
 template <std::optional<std::string> MpiWords::*member>
@@ -51,52 +55,101 @@ void set_of_hydra(MpiWords& part, const Given& given) {
   part.hydra = true;
 }
 
-/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ...
-void set_map(MpiWords& part, const Given& given) {
-  const std::vector<std::string> parts = split_list(given.values[0], ':');
-  part.job_option = given.name;
-  std::size_t modifiers = 1;
-  if (!parts.empty() && parts[0] == "ppr") {
-    if (parts.size() < 3 || parts[2] != "node")
-      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                  "use ppr:N:node for N ranks on every host");
-    part.per_host = parts[1];
-    modifiers = 3;
-  } else if (!parts.empty() && parts[0] == "node") {
-    part.map_by = "node";
-  } else if (!parts.empty() && (parts[0] == "seq" || parts[0] == "rankfile")) {
-    usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                "use slot (fill one host after the other) or node (go round the hosts)");
-  }
-  for (std::size_t i = std::min(modifiers, parts.size()); i < parts.size(); ++i) {
-    std::string modifier = parts[i];
-    for (char& c : modifier) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
-    if (modifier == "OVERSUBSCRIBE") part.oversubscribe = true;
-    if (modifier.starts_with("PE="))
-      part.notes.push_back(fmt::format(
-          "{} has no effect: dslaunch's --bind cores divides the cores evenly", parts[i]));
-  }
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return text;
 }
 
-/// Reads core, socket:overload-allowed, none, ...
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
+/// lacks is noted or refused here.
+void set_map(MpiWords& part, const Given& given) {
+  std::string policy;
+  std::string modifiers;
+  for (const std::string& word : split_list(lower(given.values[0]), ':')) {
+    if (word == "seq" || word == "rankfile" || word == "nolocal" || word.starts_with("pe-list="))
+      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
+                  word == "nolocal" ? "remove the local host from the list"
+                                    : "use slot, node, numa, socket, core or ppr:N:PART");
+    if (word == "oversubscribe") {
+      part.oversubscribe = true;
+    } else if (word == "span" || word.starts_with("pe=")) {
+      modifiers += ":" + word;
+    } else if (word == "machine" || word == "board" || word == "nooversubscribe" ||
+               word == "inherit" || word == "noinherit" || word == "corecpus") {
+      continue;
+    } else if (word == "hwtcpus" || (is_number(word) && !policy.starts_with("ppr"))) {
+      part.notes.push_back(fmt::format("{} of {} {} has no effect: ranks go round single parts",
+                                       word, given.name, given.values[0]));
+    } else {
+      policy += (policy.empty() ? "" : ":") +
+                (word == "l1cache" || word == "l2cache" ? std::string("core") : word);
+    }
+  }
+  part.map_by = (policy.empty() ? "slot" : policy) + modifiers;
+}
+
+/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
 void set_bind(MpiWords& part, const Given& given) {
-  const std::vector<std::string> parts = split_list(given.values[0], ':');
+  const std::vector<std::string> parts = split_list(lower(given.values[0]), ':');
   const std::string what = parts.empty() ? "" : parts[0];
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), what) != names.end();
   };
-  part.job_option = given.name;
-  if (what == "none") {
-    part.bind = std::nullopt;
-  } else if (is_one_of({"core", "hwthread"})) {
-    const bool shared = std::find(parts.begin(), parts.end(), "overload-allowed") != parts.end();
-    part.bind = shared ? "numa" : "cores";  // --bind cores gives each core to one rank
-  } else if (is_one_of({"numa", "socket", "package", "l1cache", "l2cache", "l3cache"})) {
-    part.bind = "numa";
+  if (is_one_of({"none", "board", "machine"})) {
+    part.bind = "none";
+  } else if (is_one_of({"core", "l1cache", "l2cache", "l1dcache", "l1icache", "l2dcache"})) {
+    part.bind = "core";
+  } else if (is_one_of({"socket", "package"})) {
+    part.bind = "socket";
+  } else if (is_one_of({"hwthread", "numa", "l3cache"})) {
+    part.bind = what;
+  } else if (what == "rr") {
+    part.bind = "hwthread";
+    part.map_by = "core";
   } else {
     part.notes.push_back(fmt::format(
-        "{} {} has no effect: dslaunch binds to cores or to a NUMA node", given.name, what));
+        "{} {} has no effect: it must be none, hwthread, core, l3cache, numa or socket", given.name,
+        given.values[0]));
   }
+  if (parts.size() > 1 && is_number(parts[1])) part.cores_per_rank = parts[1];
+}
+
+/// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger
+/// ones in the order of --map-by, and `core` fills them one after the other.
+void set_rank(MpiWords& part, const Given& given) {
+  const std::string what = lower(split_list(given.values[0] + ":", ':').front());
+  if (what == "node" || what == "fill" || what == "slot") {
+    part.rank_by = what;
+  } else if (what == "core" || what == "hwthread") {
+    part.rank_by = "fill";
+  } else if (what == "span") {
+    part.notes.push_back("--rank-by span has no effect: ranks are numbered host after host");
+  } else {
+    part.rank_by = "slot";
+  }
+}
+
+/// Reads Open MPI 5's --display map,bind,allocation.
+void set_display(MpiWords& part, const Given& given) {
+  for (const std::string& word : split_list(lower(given.values[0]), ',')) {
+    if (word.starts_with("map")) {
+      part.display_map = true;
+    } else if (word.starts_with("bind")) {
+      part.report_bindings = true;
+    } else {
+      part.notes.push_back(fmt::format("--display {} has no effect", word));
+    }
+  }
+}
+
+/// Takes the program that reaches other hosts; dslaunch has an ssh of its own.
+void take_agent(MpiWords& part, const std::string& program) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  if (name != "ssh" && name != "rsh") part.rsh_agent = program;
 }
 
 /// Reads --mca NAME VALUE: takes hosts and transport, and notes the choice of modules.
@@ -105,9 +158,8 @@ void take_module(MpiWords& part, const Given& given) {
   const std::string& value = given.values[1];
   if (name == "orte_default_hostfile" || name == "prte_default_hostfile") {
     part.hostfile = value;
-  } else if ((name == "plm_rsh_agent" || name == "plm_ssh_agent") &&
-             split_list(value, '/').back() != "ssh" && split_list(value, '/').back() != "rsh") {
-    part.rsh_agent = value;
+  } else if (name == "plm_rsh_agent" || name == "plm_ssh_agent") {
+    take_agent(part, value);
   } else if (name == "rmaps_base_oversubscribe" && value != "0") {
     part.oversubscribe = true;
   } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {
@@ -130,7 +182,6 @@ void set_output(MpiWords& part, const Given& given) {
   }
 }
 
-constexpr std::string_view kNoCoreList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
     "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
 constexpr std::string_view kFirstFailure =
@@ -145,7 +196,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
      [](MpiWords& part, const Given& given) {
-       set<&MpiWords::per_host>(part, given);
+       part.per_host = given.values[0];
        const std::string& name = given.name;
        part.hydra = part.hydra || name.ends_with("ppn") || name.ends_with("perhost") ||
                     name.ends_with("grr");
@@ -153,12 +204,18 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-pernode", "", Fate::taken, "--ppn 1"},
      [](MpiWords& part, const Given&) { part.per_host = "1"; }},
     {{"-map-by", "POLICY", Fate::taken,
-      "ppr:N:node: --ppn N; node: --map-by node; :OVERSUBSCRIBE; all others: --map-by slot"},
+      "--map-by: slot, node, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, :SPAN "
+      "and :OVERSUBSCRIBE; seq, rankfile, :NOLOCAL and pe-list are refused"},
      set_map},
     {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
      [](MpiWords& part, const Given&) { part.map_by = "node"; }},
-    {{"-byslot,-bycore", "", Fate::quiet, "ranks fill one host after the other by default"}},
-    {{"-rank-by", "POLICY", Fate::noted, "ranks are numbered in the order of -map-by"}},
+    {{"-byslot", "", Fate::taken, "--map-by slot"},
+     [](MpiWords& part, const Given&) { part.map_by = "slot"; }},
+    {{"-bycore", "", Fate::taken, "--map-by core"},
+     [](MpiWords& part, const Given&) { part.map_by = "core"; }},
+    {{"-rank-by", "POLICY", Fate::taken,
+      "--rank-by: slot, node, fill; core and hwthread: fill; numa and socket: slot; span: noted"},
+     set_rank},
     {{"-H,-host,-hosts", "LIST", Fate::taken, "--host"},
      [](MpiWords& part, const Given& given) {
        part.hydra = part.hydra || given.name.ends_with("hosts");
@@ -210,26 +267,41 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-noprefix", "", Fate::quiet, "see -prefix"}},
     {{"-path", "DIR", Fate::refused, "give the full path of the program"}},
     {{"-bind-to,-binding", "WHAT", Fate::taken,
-      "core, hwthread: --bind cores; numa, socket and caches: --bind numa; none: none"},
+      "--bind: none, hwthread, core, l3cache, numa, socket; core:N: N cores for each rank; others "
+      "are noted. Ranks beyond the last part begin again at the first"},
      set_bind},
-    {{"-bind-to-core", "", Fate::taken, "--bind cores"},
-     [](MpiWords& part, const Given&) { part.bind = "cores"; }},
-    {{"-bind-to-socket", "", Fate::taken, "--bind numa"},
-     [](MpiWords& part, const Given&) { part.bind = "numa"; }},
+    {{"-bind-to-core", "", Fate::taken, "--bind core"},
+     [](MpiWords& part, const Given&) { part.bind = "core"; }},
+    {{"-bind-to-socket", "", Fate::taken, "--bind socket"},
+     [](MpiWords& part, const Given&) { part.bind = "socket"; }},
+    {{"-bind-to-none", "", Fate::taken, "--bind none"},
+     [](MpiWords& part, const Given&) { part.bind = "none"; }},
     {{"-membind", "WHAT", Fate::noted, "--bind prefers memory of the same NUMA node"}},
-    {{"-use-hwthread-cpus", "", Fate::noted, kNoCoreList}},
-    {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kNoCoreList}},
+    {{"-use-hwthread-cpus", "", Fate::noted, "cores are counted; see -bind-to hwthread"}},
+    {{"-cpu-set,-cpu-list", "WHAT", Fate::noted, "start dslaunch or sshd with taskset instead"}},
+    {{"-cpus-per-proc,-cpus-per-rank", "N", Fate::taken, "--map-by ...:pe=N"},
+     take<&MpiWords::cores_per_rank>},
     {{"-gpus-per-proc,-gpu-subdevs-per-proc", "N", Fate::noted, "see dslaunch's --devices own"}},
-    {{"-npersocket,-ppr", "WHAT", Fate::refused, "use -N for the number of ranks on a host"}},
+    {{"-npersocket", "N", Fate::taken, "--map-by ppr:N:socket --bind socket"},
+     [](MpiWords& part, const Given& given) {
+       part.map_by = "ppr:" + given.values[0] + ":socket";
+       part.bind = "socket";
+     }},
+    {{"-ppr", "N:PART", Fate::taken, "--map-by ppr:N:PART"},
+     [](MpiWords& part, const Given& given) { part.map_by = "ppr:" + given.values[0]; }},
     {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused,
       "use -hostfile to set the slots of hosts"}},
     {{"-nolocal,-skip-launch-node", "", Fate::refused, "remove the local host from the list"}},
     {{"-report-bindings", "", Fate::taken, "--report-bindings"},
      take_flag<&MpiWords::report_bindings>},
-    {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
-      Fate::noted, kDebug}},
-    {{"-display-diffable-map,-display-topo,-info,-print-rank-map", "", Fate::noted, kDebug}},
-    {{"-display,-runtime-options", "LIST", Fate::noted, kDebug}},
+    {{"-display-map,-display-devel-map,-display-diffable-map,-print-rank-map", "", Fate::taken,
+      "--display-map: dslaunch's own table, on standard error"},
+     take_flag<&MpiWords::display_map>},
+    {{"-display", "LIST", Fate::taken, "map: --display-map; bind: --report-bindings; others noted"},
+     set_display},
+    {{"-display-allocation,-display-devel-allocation,-display-topo,-info", "", Fate::noted,
+      kDebug}},
+    {{"-runtime-options", "LIST", Fate::noted, kDebug}},
     {{"-report-state-on-timeout,-get-stack-traces,-report-child-jobs-separately", "", Fate::noted,
       kDebug}},
     {{"-show-progress,-print-all-exitcodes,-silent-abort,-profile", "", Fate::noted, kDebug}},
@@ -239,7 +311,13 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-enable-recovery,-continuous,-disable-auto-cleanup", "", Fate::refused, kFirstFailure}},
     {{"-disable-recovery", "", Fate::quiet, kFirstFailure}},
     {{"-launcher,-bootstrap,-rmk", "NAME", Fate::noted, kOwnWay}},
-    {{"-launcher-exec,-bootstrap-exec,-launch-agent", "PROGRAM", Fate::noted, kOwnWay}},
+    {{"-launcher-exec,-bootstrap-exec", "PROGRAM", Fate::taken,
+      "--transport exec:PROGRAM, unless it is an ssh or rsh"},
+     [](MpiWords& part, const Given& given) {
+       part.hydra = true;
+       take_agent(part, given.values[0]);
+     }},
+    {{"-launch-agent", "PROGRAM", Fate::noted, kOwnWay}},
     {{"-enable-x,-disable-x,-novm,-do-not-resolve,-use-regexp,-pmi-port", "", Fate::quiet,
       kOwnWay}},
     {{"-fwd-mpirun-port,-enable-instant-on-support,-disable-hostname-propagation", "", Fate::quiet,

@@ -1,4 +1,4 @@
-// Parsed options of mpirun for each program. Private to this folder.
+// Parsed options of mpirun. Private to this folder.
 #pragma once
 
 #include <optional>
@@ -15,21 +15,22 @@ struct MpiVariable {
   std::optional<std::string> value{};
 };
 
-/// Options before one program. Options of the job stand before the first program.
-struct MpiWords {
-  // Options of any program.
-  std::optional<std::string> ranks{};
+/// Options that belong to one program.
+struct MpiProgramWords {
+  std::optional<std::string> ranks{}, wdir{}, per_host{};
   std::vector<std::string> hosts{};
   std::vector<MpiVariable> variables{};
-  std::optional<std::string> wdir{};
-  // Options of the job.
-  std::optional<std::string> hostfile{}, per_host{}, map_by{}, iface{}, rsh_agent{};
+};
+
+/// Options before one program, and those of the whole job that stand before it or an earlier one.
+struct MpiWords : MpiProgramWords {
+  std::vector<MpiVariable> common{};  // -genv and -genvlist
+  std::optional<std::string> hostfile{}, map_by{}, rank_by{}, iface{}, rsh_agent{};
   std::optional<std::string> timeout{}, max_restarts{}, input{}, log_dir{}, env_policy{}, prefix{};
-  std::optional<std::string> bind{};
-  bool report_bindings = false;
+  std::optional<std::string> bind{}, cores_per_rank{};
+  bool report_bindings = false, display_map = false;
   bool oversubscribe = false, timestamps = false, dry_run = false;
   bool hydra = false;                  // an option was given that only Hydra has
-  std::string job_option{};            // last given option of the job, for messages
   std::vector<std::string> modules{};  // names of --mca without effect
   std::vector<std::string> notes{};
 };

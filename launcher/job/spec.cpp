@@ -111,6 +111,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.umask = request.umask;
   spec.isolate = request.isolate;
   spec.bind = request.bind;
+  spec.level = request.level;
   spec.tell_binding = request.tell_binding;
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
