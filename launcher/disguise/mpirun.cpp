@@ -35,6 +35,9 @@ class Translator {
     add_job(job, groups.front().options, trains);
     if (groups.size() > 1) out_.words.emplace_back("--separate");
     for (const Group& group : groups) add_group(job, group, groups.size() > 1);
+    if (!job.modules.empty())
+      out_.notes.push_back(fmt::format("--mca {} has no effect: modules of Open MPI are not used",
+                                       fmt::join(job.modules, ", ")));
     return std::move(out_);
   }
 
@@ -59,9 +62,6 @@ class Translator {
 
   void note_what_is_lost(const MpiWords& job) {
     out_.notes.insert(out_.notes.end(), job.notes.begin(), job.notes.end());
-    if (!job.modules.empty())
-      out_.notes.push_back(fmt::format("--mca {} has no effect: modules of Open MPI are not used",
-                                       fmt::join(job.modules, ", ")));
     for (const char* name : {"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST"})
       if (around_.variable(name))
         out_.notes.push_back(fmt::format("{} has no effect: use -bind-to and -map-by", name));

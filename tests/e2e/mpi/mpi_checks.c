@@ -90,6 +90,18 @@ static void check_nodes(int expected) {
   MPI_Comm_free(&node);
 }
 
+/* Says which program this rank runs, and with which folder and variable. */
+static void tell(void) {
+  char folder[4096] = "?";
+  int found = 0;
+  int* number = NULL;
+  const char* a = getenv("A");
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
+  if (!getcwd(folder, sizeof folder)) folder[0] = '?';
+  printf("rank %d of %d: program %d in %s, A=%s\n", rank, size, found ? *number : -1, folder,
+         a ? a : "");
+}
+
 int main(int argc, char** argv) {
   const char* deed = argc > 1 ? argv[1] : "all";
   const int number = argc > 2 ? atoi(argv[2]) : 0;
@@ -108,6 +120,7 @@ int main(int argc, char** argv) {
     MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other,
                    MPI_ERRCODES_IGNORE);
   }
+  if (strcmp(deed, "tell") == 0) tell();
   check_collectives();
   check_large();
   check_window();
