@@ -172,7 +172,9 @@ void count_parts(Hello& hello, const std::vector<int>& allowed) {
       sockets.insert(number(first_line_of(folder + std::to_string(processor) +
                                           "/topology/physical_package_id"))
                          .value_or(0));
-  const auto count = [](std::size_t n) { return static_cast<std::uint16_t>(std::max<std::size_t>(n, 1)); };
+  const auto count = [](std::size_t n) {
+    return static_cast<std::uint16_t>(std::max<std::size_t>(n, 1));
+  };
   hello.cores = static_cast<std::uint32_t>(allowed.size());
   hello.numa_nodes = count(ends.size());
   hello.sockets = count(sockets.size());

@@ -155,8 +155,8 @@ std::vector<RankBinding> bind_by_level(const LevelBinding& how, const NodeTopolo
         parts_of(select(all, how.map, std::span(maps).subspan(at, 1)), how.to);
     const std::size_t width = std::min<std::size_t>(std::max<int>(how.width, 1), inside.size());
     const std::size_t share = taken[at]++ % (inside.size() / width);
-    bindings[i] = binding_of(
-        select(all, how.to, std::span(inside).subspan(share * width, width)), !one_numa);
+    bindings[i] =
+        binding_of(select(all, how.to, std::span(inside).subspan(share * width, width)), !one_numa);
   }
   return bindings;
 }

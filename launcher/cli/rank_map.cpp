@@ -19,9 +19,9 @@ struct PartName {
   std::string_view name;
   Level level;
 };
-constexpr PartName kParts[] = {{"socket", Level::socket},   {"package", Level::socket},
-                               {"numa", Level::numa},       {"l3cache", Level::l3cache},
-                               {"core", Level::core},       {"hwthread", Level::hwthread}};
+constexpr PartName kParts[] = {{"socket", Level::socket}, {"package", Level::socket},
+                               {"numa", Level::numa},     {"l3cache", Level::l3cache},
+                               {"core", Level::core},     {"hwthread", Level::hwthread}};
 
 [[noreturn]] void refuse(const GivenOption& given, std::string_view what) {
   usage_error(fmt::format("{} '{}': {}", given.name, given.value, what),
@@ -48,7 +48,8 @@ void set_modifier(RankMap& map, const GivenOption& given, std::string_view word)
   } else if (word == "oversubscribe") {
     map.oversubscribe = true;
   } else if (word != "nooversubscribe") {
-    refuse(given, fmt::format("'{}' is not supported; known are pe=N, span and oversubscribe", word));
+    refuse(given,
+           fmt::format("'{}' is not supported; known are pe=N, span and oversubscribe", word));
   }
 }
 

@@ -18,12 +18,12 @@ enum class BindTo { none, numa, cores, hwthread, core, l3cache, socket, openmpi 
 
 struct RankMap {
   MapBy map_by = MapBy::slot;
-  bool span = false;             // :span
-  std::optional<Level> part{};   // --map-by socket and others: ranks go round these on each node
-  int per_part = 0;              // ppr:N:socket
+  bool span = false;              // :span
+  std::optional<Level> part{};    // --map-by socket and others: ranks go round these on each node
+  int per_part = 0;               // ppr:N:socket
   std::optional<int> per_host{};  // ppr:N:node
-  int width = 0;                 // :pe=N; 0: not given
-  bool oversubscribe = false;    // :oversubscribe
+  int width = 0;                  // :pe=N; 0: not given
+  bool oversubscribe = false;     // :oversubscribe
   RankBy rank_by = RankBy::automatic;
   std::optional<BindTo> bind{};
 

@@ -37,4 +37,20 @@ struct MpiWords : MpiProgramWords {
 
 std::span<const ForeignDef<MpiWords>> mpi_table();
 
+// Functions of the table.
+
+/// Returns the parts of a list that are not empty.
+std::vector<std::string> split_list(const std::string& text, char at);
+
+/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
+/// lacks is noted or refused here.
+void set_map(MpiWords& part, const ForeignGiven& given);
+/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
+void set_bind(MpiWords& part, const ForeignGiven& given);
+/// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger
+/// ones in the order of --map-by, and `core` fills them one after the other.
+void set_rank(MpiWords& part, const ForeignGiven& given);
+/// Reads Open MPI 5's --display map,bind,allocation.
+void set_display(MpiWords& part, const ForeignGiven& given);
+
 }  // namespace ds::launcher

@@ -125,8 +125,8 @@ class Placer {
   [[nodiscard]] std::vector<int> room_in_round(const GroupRequest& group, int again) const {
     std::vector<int> room = room_for(group, true);
     for (std::size_t i = 0; i < room.size(); ++i)
-      room[i] = static_cast<int>(std::clamp<std::int64_t>(
-          std::int64_t{slots_[i]} * (again + 1) - used_[i], 0, room[i]));
+      room[i] = static_cast<int>(
+          std::clamp<std::int64_t>(std::int64_t{slots_[i]} * (again + 1) - used_[i], 0, room[i]));
     return room;
   }
 

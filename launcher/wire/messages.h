@@ -57,7 +57,7 @@ struct ResourceLimit {
 enum class Isolate : std::uint8_t { none, if_free, required };
 /// Processors that a rank may use.
 enum class Bind : std::uint8_t {
-  none,  // all that its agent may use
+  none,   // all that its agent may use
   numa,   // all of one NUMA node: the one of its GPU, else the ranks take the nodes in turn
   cores,  // a share of that NUMA node, for this rank alone
   level   // by parts of the node, as LevelBinding says
@@ -68,9 +68,9 @@ enum class Level : std::uint8_t { node, socket, numa, l3cache, core, hwthread };
 struct LevelBinding {
   Level map = Level::node;
   Level to = Level::node;
-  std::uint16_t width = 1;      // parts `to` for each rank
-  std::uint16_t per_part = 0;   // ranks that a part `map` gets before the next; 0: one in each round
-  bool fill = false;            // ranks are numbered part by part
+  std::uint16_t width = 1;     // parts `to` for each rank
+  std::uint16_t per_part = 0;  // ranks that a part `map` gets before the next; 0: one in each round
+  bool fill = false;           // ranks are numbered part by part
   bool unless_crowded = false;  // a node with more ranks than cores binds none
   friend bool operator==(const LevelBinding&, const LevelBinding&) = default;
 };
@@ -222,7 +222,7 @@ struct Hello {
   std::uint16_t sockets = 1;           // with processors that the agent may use
   std::uint16_t numa_nodes = 1;
   std::uint16_t core_threads = 1;  // hardware threads of a core
-  std::uint64_t clock = 0;             // as Heartbeat::sent
+  std::uint64_t clock = 0;         // as Heartbeat::sent
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 /// The agent has accepted its Spec. `port` is held for MASTER_PORT, 0 if none was asked for.

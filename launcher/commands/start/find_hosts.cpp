@@ -99,10 +99,11 @@ void count_parts_later(Host& host) {
 }
 
 int slots_by_part(const RankMap& map, const Hello& node) {
-  const std::uint32_t parts = map.part == Level::socket     ? node.sockets
-                              : map.part == Level::numa     ? node.numa_nodes
-                              : map.part == Level::hwthread ? node.cores
-                                                            : node.cores / std::max<std::uint32_t>(node.core_threads, 1);
+  const std::uint32_t parts = map.part == Level::socket ? node.sockets
+                              : map.part == Level::numa ? node.numa_nodes
+                              : map.part == Level::hwthread
+                                  ? node.cores
+                                  : node.cores / std::max<std::uint32_t>(node.core_threads, 1);
   return static_cast<int>(
       std::clamp<std::int64_t>(std::int64_t{parts} * map.per_part, 1, kMaxSlots));
 }
@@ -211,11 +212,10 @@ PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64
   if (own_hosts && !options.hosts.hostfile)
     request.groups.front().hosts = options.hosts.selection.picks;
   for (const MoreProgram& program : options.more_programs)
-    request.groups.push_back(
-        {.name = program.role,
-         .ranks = program.ranks,
-         .hosts = program.hosts,
-         .per_host = program.per_host});
+    request.groups.push_back({.name = program.role,
+                              .ranks = program.ranks,
+                              .hosts = program.hosts,
+                              .per_host = program.per_host});
   request.by_node = options.hosts.map.spreads();
   request.rank_by_node = options.hosts.map.ranks_by_node();
   request.oversubscribe = options.hosts.oversubscribe != Oversubscribe::off;

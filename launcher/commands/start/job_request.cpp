@@ -109,11 +109,10 @@ JobParts job_parts(const Options& options) {
                                        : EnvList{},
                             .working_directory = absolute_folder(folder)});
   for (const MoreProgram& more : options.more_programs)
-    parts.programs.push_back(
-        {.argv = more.command,
-         .env = without_sources(resolve_forwards(more.env.forward, own)),
-         .working_directory = absolute_folder(
-             more.env.wdir.value_or(options.hosts.separate ? "." : folder))});
+    parts.programs.push_back({.argv = more.command,
+                              .env = without_sources(resolve_forwards(more.env.forward, own)),
+                              .working_directory = absolute_folder(
+                                  more.env.wdir.value_or(options.hosts.separate ? "." : folder))});
   return parts;
 }
 

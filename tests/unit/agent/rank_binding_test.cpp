@@ -1,10 +1,11 @@
 // Tests which processors each rank of a node gets.
+#include "launcher/agent/rank_binding.h"
+
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 
-#include "launcher/agent/rank_binding.h"
 #include "launcher/hosts/fold_names.h"
 
 using namespace ds::launcher;
@@ -47,8 +48,8 @@ std::string by_level(const LevelBinding& level, std::size_t ranks,
                      const NodeTopology& topology = two_sockets()) {
   std::string text;
   for (const RankBinding& one : bind_ranks(Bind::level, topology, Devices(ranks), level))
-    text += (text.empty() ? "" : " ") +
-            (one.processors.empty() ? "any" : rank_ranges(one.processors));
+    text +=
+        (text.empty() ? "" : " ") + (one.processors.empty() ? "any" : rank_ranges(one.processors));
   return text;
 }
 

@@ -48,7 +48,8 @@ TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
       "LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib python train.py",
       {{"PATH", "/bin"}});
   CHECK(ds::test::join(horovod.words) ==
-        "--map-by slot --bind none " + kAlways + "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
+        "--map-by slot --bind none " + kAlways +
+            "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
   CHECK(horovod.notes ==
         std::vector<std::string>{"-x LD_LIBRARY_PATH has no effect: it is not set here",
                                  "--mca pml, btl has no effect: modules of Open MPI are not used"});
@@ -100,7 +101,8 @@ TEST_CASE("mpirun: mapping") {
         "--map-by ppr:1:numa --bind openmpi " + kAlways + "-- a");
   for (const char* policy : {"seq", "rankfile", "slot:NOLOCAL", "core:PE-LIST=1"}) {
     CAPTURE(policy);
-    CHECK(refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));
+    CHECK(
+        refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));
   }
 }
 
@@ -127,8 +129,10 @@ TEST_CASE("mpirun: variables, the last one of a name; values that nobody else sh
 }
 
 TEST_CASE("mpirun: several programs") {
-  CHECK(meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
-        kOpenMpi + "--separate -n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
+  CHECK(
+      meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
+      kOpenMpi +
+          "--separate -n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
   CHECK(meant("mpirun -np 1 a : -np 1 --timeout 5 b") ==
         kOpenMpi + "--timeout 5 --separate -n 1 -- a : -n 1 -- b");
   CHECK(meant("mpirun -N 1 a : -N 2 b") ==
@@ -140,7 +144,8 @@ TEST_CASE("mpirun: several programs") {
 
 TEST_CASE("mpirun: output and input") {
   CHECK(meant("mpirun -np 2 --tag-output --timestamp-output a") ==
-        "--bind openmpi --mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps --stdin 0 -n 2 -- "
+        "--bind openmpi --mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps "
+        "--stdin 0 -n 2 -- "
         "a");
   CHECK(meant("mpirun -np 2 --stdin all --output-filename out a") ==
         "--bind openmpi --mpi-env=openmpi,mpich --prefix '' --log-dir out --stdin all -n 2 -- a");
