@@ -59,7 +59,8 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
       variables.emplace_back(name, std::move(value));
   };
   const auto ranks = static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
-  set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
+  if (!facts.bound)
+    set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
   set_default(contract::kAsyncErrorHandling, "1");
   if (!facts.interface.empty()) {
     set_default(contract::kGlooInterface, facts.interface);

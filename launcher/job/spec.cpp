@@ -94,7 +94,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                         .local = local,
                         .interface = request.master.iface
                                          ? interface_of(*request.master.iface, hello.addresses)
-                                         : std::string()};
+                                         : std::string(),
+                        .bound = request.bind == Bind::level};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());

@@ -86,7 +86,11 @@ std::vector<Host> named_hosts(const Options& options,
     return peer_hosts(options.pods, peers);
   }
   std::optional<NodeList> list = found_list(options);
-  if (!list) return {this_machine(options)};
+  if (!list) {
+    std::vector<Host> hosts;  // those of other programs, if there are any
+    add_hosts_of_programs(hosts, options);
+    return hosts.empty() ? std::vector<Host>{this_machine(options)} : hosts;
+  }
   say(describe(*list));
   return std::move(list->hosts);
 }

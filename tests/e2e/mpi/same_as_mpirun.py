@@ -54,6 +54,7 @@ def cases():
     yield o('file that is not executable', *here, '-np', '1', '/etc/passwd', why='dslaunch: 126, as a shell; Open MPI: 134 or 1')
     for who in ([], ['--stdin', '1'], ['--stdin', 'none'], ['--stdin', 'all']):
         yield o('standard input', *here, '-np', '2', *who, 'sh', '-c', 'echo "$OMPI_COMM_WORLD_RANK $(cat | tr "\\n" ,)"', input='one\ntwo\n',
+                five='the other ranks of Open MPI 5 never see the end of their input',
                 **({'why': 'the other ranks of Open MPI 4.1 never see the end of the input'} if who == ['--stdin', 'all'] else {}))
     yield o('no line at the end of the output', *here, '-np', '1', 'printf', 'one\ntwo')
     yield o('--tag-output', *here, '-np', '2', '--tag-output', 'sh', '-c', 'echo "line $OMPI_COMM_WORLD_RANK"')
@@ -109,7 +110,7 @@ def run(words, case, folder):
     env.update(case.get('env', {}))
     begin = time.time()
     try:
-        done = subprocess.run(words, cwd=folder, env=env, input=case.get('input', ''), text=True, timeout=40,
+        done = subprocess.run(words, cwd=folder, env=env, input=case.get('input', ''), text=True, timeout=20,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT if case.get('both') else subprocess.PIPE)
         out = sorted(line.rstrip() for line in done.stdout.splitlines())
         return done.returncode, out, done.stderr or '', time.time() - begin
@@ -149,6 +150,8 @@ def main():
                 continue
             for case_family, what, words, case in cases():
                 if case_family != family or args.only not in what: continue
+                # Two daemons of Open MPI 5 on one machine report wrong numbers, or never end.
+                if name == 'Open MPI 5' and case.get('nodes'): continue
                 for path, text in case.get('files', {}).items():
                     with open(os.path.join(folder, path), 'w') as file: file.write(text)
                 agent = []
@@ -160,7 +163,7 @@ def main():
                     case = {**case, 'env': {'PRTE_PREFIX': os.path.dirname(os.path.dirname(program))}}
                 theirs = run([*start, *agent, *words], case, folder)
                 for _ in range(3):  # two daemons of Open MPI on one machine do not always find each other
-                    if theirs[0] != 213 and 'ORTE does not know' not in theirs[2]: break
+                    if theirs[0] not in (139, 213) and 'ORTE does not know' not in theirs[2]: break
                     theirs = run([*start, *agent, *words], case, folder)
                 own = run([dslaunch, 'as', own_name, *agent, *words], case, folder)
                 same = theirs[:2] == own[:2]
