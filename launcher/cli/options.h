@@ -48,6 +48,7 @@ struct HostOptions {
   DeviceView devices = DeviceView::node;
   bool report_bindings = false;
   bool display_map = false;
+  bool no_local = false;  // --no-local
   std::optional<PartRequest> part{};
   bool one_program = false;  // ':' is always an argument
   bool separate = false;     // -x and --wdir of the first program are its own

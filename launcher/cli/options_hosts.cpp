@@ -80,10 +80,11 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--ppn,--npernode", "N", "Ranks on each host (default: its slots)"},
      set_number<1, kMaxSlots, &HostOptions::ranks_per_host>},
     {{"--map-by", "WHAT",
-      "slot: ranks fill one host after the other; node: they go round the\n"
-      "hosts; numa, socket, l3cache, core, hwthread: as slot, and ranks go\n"
-      "round these parts of a host; ppr:N:PART: N ranks on each part. Add\n"
-      ":pe=N for N cores a rank, :span for evenly filled hosts (default: slot)"},
+      "Places of the ranks: slot: they fill one host after the other; node:\n"
+      "they go round the hosts; numa, socket, l3cache, core, hwthread: as\n"
+      "slot, and they go round these parts of a host; ppr:N:PART: N ranks on\n"
+      "each part. Add :pe=N for N cores a rank, :span for evenly filled hosts\n"
+      "(default: slot)"},
      [](HostOptions& part, const GivenOption& given) {
        set_map_by(part.map, given);
        if (part.map.oversubscribe && part.oversubscribe == Oversubscribe::off)
@@ -94,6 +95,7 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
       "Numbers of the ranks: slot: host after host; node: round the hosts;\n"
       "fill: part after part of --map-by (default: as --map-by deals them)"},
      set_choice<"auto|slot|node|fill", &HostOptions::map, &RankMap::rank_by>},
+    {{"--no-local", "", "Run no rank on this machine"}, set_flag<&HostOptions::no_local>},
     {{"--oversubscribe", "HOW",
       "Allow more ranks than slots: spread over the hosts (default of the bare\n"
       "option), or rounds: fill the slots of all hosts again",
@@ -127,8 +129,8 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--one-program", "", "Treat ':' before an option as an argument, not as another program"},
      set_flag<&HostOptions::one_program>},
     {{"--separate", "",
-      "-x and --wdir before the first program are for this program alone, not\n"
-      "also for those after ':'"},
+      "Apply -x and --wdir before the first program to this program alone, not\n"
+      "also to those after ':'"},
      set_flag<&HostOptions::separate>},
     {{"--dry-run", "FORM",
       "Print which rank would run where, and start nothing: table (default of\n"

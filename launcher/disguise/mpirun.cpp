@@ -100,6 +100,7 @@ class Translator {
     add_places(job, trains);
     if (job.report_bindings) out_.words.emplace_back("--report-bindings");
     if (job.display_map) out_.words.emplace_back("--display-map");
+    if (job.no_local) out_.words.emplace_back("--no-local");
     if (job.oversubscribe || hydra_)
       out_.words.emplace_back(hydra_ ? "--oversubscribe=rounds" : "--oversubscribe");
     if (job.env_policy || hydra_) out_.add("--env", job.env_policy.value_or("all"));

@@ -33,13 +33,16 @@ std::vector<std::string> split_list(const std::string& text, char at) {
 void set_map(MpiWords& part, const ForeignGiven& given) {
   std::string policy;
   std::string modifiers;
-  for (const std::string& word : split_list(lower(given.values[0]), ':')) {
-    if (word == "seq" || word == "rankfile" || word == "nolocal" || word.starts_with("pe-list="))
+  std::string text = lower(given.values[0]);
+  std::replace(text.begin(), text.end(), ',', ':');  // Open MPI takes either between modifiers
+  for (const std::string& word : split_list(text, ':')) {
+    if (word == "seq" || word == "rankfile" || word.starts_with("pe-list="))
       usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                  word == "nolocal" ? "remove the local host from the list"
-                                    : "use slot, node, numa, socket, core or ppr:N:PART");
+                  "use slot, node, numa, socket, core or ppr:N:PART");
     if (word == "oversubscribe") {
       part.oversubscribe = true;
+    } else if (word == "nolocal") {
+      part.no_local = true;
     } else if (word == "span" || word.starts_with("pe=")) {
       modifiers += ":" + word;
     } else if (word == "machine" || word == "board" || word == "nooversubscribe" ||

@@ -104,8 +104,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-pernode", "", Fate::taken, "--ppn 1"},
      [](MpiWords& part, const Given&) { part.per_host = "1"; }},
     {{"-map-by", "POLICY", Fate::taken,
-      "--map-by: slot, node, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, :SPAN "
-      "and :OVERSUBSCRIBE; seq, rankfile, :NOLOCAL and pe-list are refused"},
+      "--map-by: slot, node, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, :SPAN, "
+      ":OVERSUBSCRIBE and :NOLOCAL; seq, rankfile and pe-list are refused"},
      set_map},
     {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
      [](MpiWords& part, const Given&) { part.map_by = "node"; }},
@@ -191,7 +191,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
      [](MpiWords& part, const Given& given) { part.map_by = "ppr:" + given.values[0]; }},
     {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused,
       "use -hostfile to set the slots of hosts"}},
-    {{"-nolocal,-skip-launch-node", "", Fate::refused, "remove the local host from the list"}},
+    {{"-nolocal,-skip-launch-node", "", Fate::taken, "--no-local"}, take_flag<&MpiWords::no_local>},
     {{"-report-bindings", "", Fate::taken, "--report-bindings"},
      take_flag<&MpiWords::report_bindings>},
     {{"-display-map,-display-devel-map,-display-diffable-map,-print-rank-map", "", Fate::taken,

@@ -29,7 +29,7 @@ struct MpiWords : MpiProgramWords {
   std::optional<std::string> timeout{}, max_restarts{}, input{}, log_dir{}, env_policy{}, prefix{};
   std::optional<std::string> bind{}, cores_per_rank{};
   bool report_bindings = false, display_map = false;
-  bool oversubscribe = false, timestamps = false, dry_run = false;
+  bool no_local = false, oversubscribe = false, timestamps = false, dry_run = false;
   bool hydra = false;                  // an option was given that only Hydra has
   std::vector<std::string> modules{};  // names of --mca without effect
   std::vector<std::string> notes{};

@@ -17,6 +17,7 @@
 #include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"
 #include "launcher/sources/node_sources.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/sources/world.h"
 
 namespace ds::launcher {
@@ -93,6 +94,13 @@ std::vector<Host> named_hosts(const Options& options,
   }
   say(describe(*list));
   return std::move(list->hosts);
+}
+
+void remove_own_host(std::vector<Host>& hosts) {
+  std::erase_if(hosts, [own = own_names()](const Host& host) { return is_own_host(host, own); });
+  if (hosts.empty())
+    throw Error(ErrorKind::config, "--no-local leaves no host for the job",
+                "name other hosts with --hostfile or --host");
 }
 
 /// Prepares a host for ppr:N:PART: its slots depend on its parts, up to the given number.
@@ -195,6 +203,7 @@ std::vector<Host> find_hosts(const Options& options,
     selection.picks.clear();  // the picks already are the hosts
     if (!options.hosts.selection.picks.empty()) add_hosts_of_programs(hosts, options);
   }
+  if (options.hosts.no_local) remove_own_host(hosts);
   if (options.hosts.map.per_part > 0) std::ranges::for_each(hosts, count_parts_later);
   hosts = select_hosts(std::move(hosts), selection);
   // Agents that srun starts report the slots of their nodes.

@@ -40,6 +40,11 @@ expect 64 "--map-by ppr:1:moon"
 cores=$(taskset -c "$(allowed)" "$dslaunch" --map-by ppr:1:hwthread --dry-run -- true | tail -n 1)
 [ "$cores" = "$([ ${#mine[@]} = 1 ] && echo '1 rank on 1 node' || echo "${#mine[@]} ranks on 1 node")" ] ||
   die "a rank for each hardware thread: $cores"
+run --no-local -n 2 -- true
+expect 65 "--no-local without other hosts"
+run --no-local -H localhost,n1.invalid --dry-run -- true
+expect 0 "--no-local"
+grep -q 'localhost' out && die "--no-local: a rank on this machine"
 run -n 2 --display-map -- true
 expect 0 "--display-map"
 grep -q 'LOCAL_RANK' err || die "--display-map prints no table"

@@ -82,6 +82,8 @@ TEST_CASE("mpirun: mapping") {
     return text.substr(0, text.find(" --mpi-env"));
   };
   CHECK(placed("--map-by SOCKET:PE=2") == "--map-by socket:pe=2 --bind openmpi");
+  CHECK(placed("--map-by socket:PE=2,OVERSUBSCRIBE") ==
+        "--map-by socket:pe=2 --bind openmpi --oversubscribe");
   CHECK(placed("--map-by package:span --rank-by fill") ==
         "--map-by package:span --rank-by fill --bind openmpi");
   CHECK(placed("--map-by ppr:2:socket:PE=4 --bind-to core") ==
@@ -96,10 +98,12 @@ TEST_CASE("mpirun: mapping") {
   CHECK(placed("-cpus-per-proc 2") == "--map-by slot:pe=2 --bind openmpi");
   CHECK(placed("-bycore") == "--map-by core --bind openmpi");
   CHECK(placed("--display map,bind") == "--bind openmpi --report-bindings --display-map");
+  CHECK(placed("--map-by slot:NOLOCAL") == "--map-by slot --bind openmpi --no-local");
+  CHECK(placed("-nolocal") == "--bind openmpi --no-local");
   CHECK(placed("-display-map") == "--bind openmpi --display-map");
   CHECK(meant("mpirun --map-by ppr:1:numa a") ==
         "--map-by ppr:1:numa --bind openmpi " + kAlways + "-- a");
-  for (const char* policy : {"seq", "rankfile", "slot:NOLOCAL", "core:PE-LIST=1"}) {
+  for (const char* policy : {"seq", "rankfile", "core:PE-LIST=1"}) {
     CAPTURE(policy);
     CHECK(
         refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));
