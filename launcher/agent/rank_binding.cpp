@@ -148,15 +148,16 @@ std::vector<RankBinding> bind_by_level(const LevelBinding& how, const NodeTopolo
   const std::vector<int> maps = parts_of(all, how.map);
   const bool one_numa = parts_of(all, Level::numa).size() == 1;
   const std::vector<std::size_t> part_of_rank = map_ranks(how, maps.size(), ranks);
-  std::map<std::size_t, std::size_t> taken;  // shares of each part
+  std::map<std::size_t, std::size_t> taken;  // parts `to` that ranks of a part have taken
   for (std::size_t i = 0; i < ranks; ++i) {
     const std::size_t at = part_of_rank[i];
     const std::vector<int> inside =
         parts_of(select(all, how.map, std::span(maps).subspan(at, 1)), how.to);
     const std::size_t width = std::min<std::size_t>(std::max<int>(how.width, 1), inside.size());
-    const std::size_t share = taken[at]++ % (inside.size() / width);
-    bindings[i] =
-        binding_of(select(all, how.to, std::span(inside).subspan(share * width, width)), !one_numa);
+    std::vector<int> own;
+    for (std::size_t& next = taken[at]; own.size() < width; ++next)
+      own.push_back(inside[next % inside.size()]);
+    bindings[i] = binding_of(select(all, how.to, own), !one_numa);
   }
   return bindings;
 }

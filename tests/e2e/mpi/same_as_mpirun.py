@@ -86,7 +86,7 @@ def cases():
     yield h('-l', '-l', '-n', '2', 'sh', '-c', 'echo "line $PMI_RANK"')
     yield h('-prepend-rank after the first program', '-n', '1', 'echo', 'a', ':', '-n', '1', '-prepend-rank', 'echo', 'b')
     for codes in (['exit 7'], ['exit 0', 'exit 3'], ['kill -9 $$'], ['kill -TERM $$'], ['exit 255'], ['exit 5', 'exit 9']):
-        why = {'k': 'dslaunch: 128 + signal, as a shell; Hydra: the signal, and a banner on standard output'}.get(codes[0][0])
+        why = {'k': 'dslaunch: 128 + signal, as a shell; Hydra: the signal or 255, and a banner on standard output'}.get(codes[0][0])
         if codes[-1] == 'exit 9': why = 'dslaunch: the first failure; Hydra: the codes of all ranks, joined by OR'
         yield h('exit codes: ' + '; '.join(codes), '-n', str(max(2, len(codes))), *fails(*codes),
                 own={'kill -9 $$': 137, 'kill -TERM $$': 143, 'exit 5': 5}.get(codes[0], 0), **({'why': why} if why else {}))
@@ -122,6 +122,75 @@ def run(words, case, folder):
         return 'did not end', [], '', time.time() - begin
 
 
+TOPOLOGIES = [(2, 2, 4, 2), (1, 1, 8, 1), (2, 1, 6, 2), (1, 4, 3, 1)]
+
+
+def ranges(numbers):
+    """Returns the text of ascending numbers: 0-3,8."""
+    parts = []
+    for n in sorted(numbers):
+        if parts and parts[-1][1] == n - 1: parts[-1][1] = n
+        else: parts.append([n, n])
+    return ','.join(str(a) if a == b else f'{a}-{b}' for a, b in parts)
+
+
+def map_of_hydra(program, words, topology, env):
+    """Returns the processors of each rank, as Hydra prints them; a host of its own making binds nothing."""
+    done = subprocess.run([program, *words, 'true'], env={**env, 'HYDRA_TOPO_DEBUG': '1'}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=20)
+    found = {int(rank): ranges(i for i, bit in enumerate(bits) if bit == '1')
+             for rank, bits in re.findall(r'process (\d+) binding: (\d+)', done.stdout)}
+    return [found[rank] for rank in sorted(found)]
+
+
+def map_of_openmpi(program, words, topology, env):
+    """Returns the processors of each rank of Open MPI's map; nothing if it shows none, as for NUMA nodes with hwloc 2."""
+    done = subprocess.run([program, '--host', 'elsewhere:64', '--display-map', '--do-not-launch', *words, 'true'], env=env,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20)
+    maps = []
+    for line in re.findall(r'Process rank: \d+ (.*)', done.stdout):
+        threads = set()
+        for core, first, last in re.findall(r'core (\d+)\[hwt (\d+)(?:-(\d+))?\]', line):
+            threads |= {int(core) * topology[3] + i for i in range(int(first), int(last or first) + 1)}
+        if not threads: return []
+        maps.append(ranges(threads))
+    return maps
+
+
+def made_up_nodes(probe, openmpi, hydra):
+    """Compares processors of ranks on made-up nodes (hwloc's HWLOC_SYNTHETIC). Returns the counts: equal, different, not shown."""
+    counts = [0, 0, 0]
+    commands = []
+    for n in ('2', '6', '20'):
+        commands += [(map_of_hydra, hydra, 'mpiexec.hydra', ['-n', n, '-bind-to', bind] + (['-map-by', where] if where else []))
+                     for bind in ('core', 'hwthread', 'socket', 'numa', 'l3cache', 'core:2')
+                     for where in ('', 'core', 'hwthread', 'socket', 'numa', 'l3cache') if ':' not in bind or where in ('', 'socket', 'numa')]
+        commands += [(map_of_openmpi, openmpi, 'mpirun', ['-np', n, '--map-by', where, '--bind-to', bind])
+                     for bind in ('core', 'hwthread', 'socket', 'l3cache')
+                     for where in ('slot', 'node', 'core', 'hwthread', 'socket', 'numa', 'l3cache', 'slot:PE=2', 'socket:PE=2', 'ppr:2:socket')
+                     if 'PE' not in where or bind in ('core', 'hwthread')]
+        commands += [(map_of_openmpi, openmpi, 'mpirun', ['-np', n, *more]) for more in ([], ['--map-by', 'core'], ['--map-by', 'slot:PE=2'])]
+    for topology in TOPOLOGIES:
+        synthetic = 'package:%d numa:%d l3:1 core:%d pu:%d' % topology
+        env = {**os.environ, 'HWLOC_SYNTHETIC': synthetic, 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+        for read_map, program, name, words in commands:
+            if not program or not shutil.which(program): continue
+            theirs = read_map(program, words, topology, env)
+            own = subprocess.run([probe, *map(str, topology), name, *words, 'true'], stdout=subprocess.PIPE, text=True).stdout.split()
+            verdict = 2 if not theirs else 0 if theirs == own else 1
+            counts[verdict] += 1
+            if verdict == 1:
+                print(f'{synthetic}: {name} {" ".join(words)}\n  theirs:   {" ".join(theirs)}\n  dslaunch: {" ".join(own)}')
+    return counts
+
+
+def version_of(program):
+    env = {**os.environ, 'PRTE_PREFIX': os.path.dirname(os.path.dirname(program))}
+    done = subprocess.run([program, '--version'], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    found = re.search(r'\d+\.\d+[\w.]*', done.stdout)
+    return found[0] if found else '(version unknown)'
+
+
 def shown(word):
     return word if re.fullmatch(r'[\w=./:,@%+-]+', word) else "'" + word.replace(OMPI, '').replace(HYDRA, '') + "'"
 
@@ -134,6 +203,7 @@ def main():
     parser.add_argument('--intel')
     parser.add_argument('--prte')
     parser.add_argument('--results')
+    parser.add_argument('--probe', help='compare bindings on made-up nodes too, with this bind_probe')
     parser.add_argument('--only', default='')
     parser.add_argument('--at-least', type=int, default=0)
     parser.add_argument('--verbose', action='store_true')
@@ -144,7 +214,7 @@ def main():
     with open(fake, 'w') as file:
         file.write(FAKE_SSH)
     os.chmod(fake, 0o755)
-    rows, counts, wrong = [], {'equal': 0, 'expected': 0, 'different': 0}, 0
+    rows, versions, counts = [], [], {'equal': 0, 'expected': 0, 'different': 0}
     launchers = [('openmpi', 'Open MPI', args.openmpi, 'mpirun'), ('hydra', 'MPICH', args.hydra, 'mpiexec.hydra'),
                  ('hydra', 'Intel MPI', args.intel, 'mpiexec.hydra'), ('openmpi', 'Open MPI 5', args.prte, 'mpirun')]
     try:
@@ -152,6 +222,7 @@ def main():
             if not program or not shutil.which(program):
                 if program: print(f'SKIP: {program} ({name}) is not installed')
                 continue
+            versions.append(f'{name} {version_of(program)}')
             for case_family, what, words, case in cases():
                 if case_family != family or args.only not in what: continue
                 # Two daemons of Open MPI 5 on one machine report wrong numbers, or never end.
@@ -172,7 +243,7 @@ def main():
                 own = run([dslaunch, 'as', own_name, *agent, *words], case, folder)
                 same = theirs[:2] == own[:2]
                 why = case.get({'Intel MPI': 'intel', 'Open MPI 5': 'five'}.get(name), case.get('why'))
-                if name == 'Open MPI 5':
+                if name == 'Open MPI 5' and not case.get('why'):
                     why = next((text for sign, text in REFUSALS.items() if sign in theirs[2]), why)
                 verdict = 'equal' if same else 'expected' if why and own[0] == case.get('own', 0) else 'different'
                 counts[verdict] += 1
@@ -185,13 +256,19 @@ def main():
                 rows.append((name, what, ' '.join([own_name] + [shown(w) for w in words]), text))
     finally:
         shutil.rmtree(folder)
+    places = made_up_nodes(args.probe, args.openmpi, args.hydra) if args.probe else None
+    if places: counts['different'] += places[1]
     if args.results:
         with open(args.results, 'w') as file:
             file.write('# Command lines of other MPI launchers, under them and under dslaunch\n\n'
-                       'Written by [same_as_mpirun.py](same_as_mpirun.py). Equal: the same exit code and the same lines of standard output.\n\n'
+                       'Written by [same_as_mpirun.py](same_as_mpirun.py). Equal: the same exit code and the same lines of standard output.\n'
+                       f'Launchers: {", ".join(versions)}, on a machine with {os.cpu_count()} cores. Hosts n1, n2 and n3 are simulated on it.\n\n'
                        '| launcher | what | command | result |\n|---|---|---|---|\n')
             for row in rows:
                 file.write('| ' + ' | '.join(cell.replace('|', '\\|').replace('\n', ' ') for cell in row) + ' |\n')
+            if places:
+                file.write(f'\nProcessors of ranks on nodes made up with HWLOC_SYNTHETIC, by -bind-to and -map-by of MPICH and Open MPI: '
+                           f'{places[0]} command lines equal, {places[1]} different, {places[2]} refused or not shown by their launcher.\n')
             file.write(f'\n{counts["equal"]} equal, {counts["expected"]} differ for the given reason, {counts["different"]} differ without one.\n')
     print(f'{counts["equal"]} equal, {counts["expected"]} differ for a reason, {counts["different"]} differ without one')
     return 1 if counts['different'] or sum(counts.values()) < args.at_least else 0

@@ -153,6 +153,9 @@ TEST_CASE("levels: several parts a rank, ranks per part, and the end of the part
   CHECK(by_level({.map = socket, .to = socket, .width = 2}, 2) == "0-15 16-31");
   CHECK(by_level({.map = socket, .to = numa, .per_part = 2}, 4) == "0-7 8-15 16-23 24-31");
   CHECK(by_level({.map = socket, .to = core, .per_part = 2}, 5) == "0-1 2-3 16-17 18-19 4-5");
+  NodeTopology three;
+  for (int i = 0; i < 3; ++i) three.processors.push_back({i, i, 0});
+  CHECK(by_level({.map = node, .to = core, .width = 2}, 4, three) == "0-1 0,2 1-2 0-1");
   const std::string all = by_level({.map = node, .to = core}, 18);
   CHECK(all.ends_with("30-31 0-1 2-3"));
   CHECK(by_level({.map = node, .to = numa, .unless_crowded = true}, 16).starts_with("0-7 8-15"));
