@@ -67,6 +67,26 @@ void take_module(MpiWords& part, const Given& given) {
   }
 }
 
+/// Reads Hydra's pattern: %r is the rank, %h the host, %p the number of its node, %% a percent
+/// sign.
+void take_pattern(MpiWords& part, const Given& given) {
+  part.hydra = true;
+  std::string prefix;
+  const std::string& text = given.values[0];
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '%' && i + 1 < text.size() ? text[++i] : '\0';
+    if (next == '\0') {
+      prefix += text[i];
+    } else {
+      prefix += next == 'r'   ? "{rank}"
+                : next == 'h' ? "{host}"
+                : next == 'p' ? "{node_rank}"
+                              : std::string(1, next);
+    }
+  }
+  part.prefix = prefix;
+}
+
 /// Reads Open MPI 5's --output tag,timestamp,dir=DIR.
 void set_output(MpiWords& part, const Given& given) {
   for (const std::string& word : split_list(given.values[0], ',')) {
@@ -121,6 +141,11 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
        part.hydra = part.hydra || given.name.ends_with("hosts");
        part.hosts.push_back(given.values[0]);
      }},
+    {{"-hosts-group", "LIST", Fate::taken, "--host, which knows ranges as n[1-4] too (Intel MPI)"},
+     [](MpiWords& part, const Given& given) {
+       part.hydra = true;
+       part.hosts.push_back(given.values[0]);
+     }},
     {{"-hostfile,-machinefile,-default-hostfile", "FILE", Fate::taken, "--hostfile"},
      set<&MpiWords::hostfile>},
     {{"-f", "FILE", Fate::taken, "--hostfile (Hydra)"}, set_of_hydra<&MpiWords::hostfile>},
@@ -142,8 +167,11 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
        part.prefix = "[{rank}] ";
        part.hydra = true;
      }},
-    {{"-prepend-pattern", "TEXT", Fate::noted, "see dslaunch's --prefix"}},
-    {{"-timestamp-output", "", Fate::taken, "--timestamps"}, take_flag<&MpiWords::timestamps>},
+    {{"-prepend-pattern", "TEXT", Fate::taken,
+      "--prefix, with %r as {rank}, %h as {host}, %p as {node_rank}"},
+     take_pattern},
+    {{"-timestamp-output,-prepend-timestamp", "", Fate::taken, "--timestamps"},
+     take_flag<&MpiWords::timestamps>},
     {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
     {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
     {{"-output", "LIST", Fate::taken,
@@ -206,8 +234,9 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
       kDebug}},
     {{"-show-progress,-print-all-exitcodes,-silent-abort,-profile", "", Fate::noted, kDebug}},
     {{"-report-pid,-report-uri,-report-events", "WHAT", Fate::noted, kDebug}},
-    {{"-v,-verbose,-q,-quiet,-d,-debug-devel,-debug-daemons,-leave-session-attached", "",
-      Fate::quiet, "see dslaunch's --log-level"}},
+    {{"-v,-verbose,-q,-quiet,-d,-debug-devel,-debug-daemons,-debug-daemons-file,-leave-session-"
+      "attached",
+      "", Fate::quiet, "see dslaunch's --log-level"}},
     {{"-enable-recovery,-continuous,-disable-auto-cleanup", "", Fate::refused, kFirstFailure}},
     {{"-disable-recovery", "", Fate::quiet, kFirstFailure}},
     {{"-launcher,-bootstrap,-rmk", "NAME", Fate::noted, kOwnWay}},
@@ -231,6 +260,9 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-app,-configfile,-am,-tune", "FILE", Fate::refused, kJoinLines}},
     {{"-index-argv-by-rank,-output-proctable,-dvm,-debug,-tv", "", Fate::refused,
       "it needs an MPI library"}},
+    {{"-gdb,-mps,-aps", "", Fate::refused, "it needs an MPI library"}},
+    {{"-gtool,-gtoolfile,-gdb-args", "WHAT", Fate::refused, "it needs an MPI library"}},
+    {{"-prot", "", Fate::quiet, "see -v"}},
     {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused,
       "it needs an MPI library"}},
 };

@@ -84,6 +84,7 @@ def cases():
     yield h('all variables go with the ranks', '-n', '1', 'sh', '-c', 'echo "$B"', set={'B': 'two words'})
     yield h('-wdir of a program', '-n', '1', '-wdir', '/usr', 'pwd', ':', '-n', '1', 'pwd', intel='-wdir of Intel MPI is for all programs')
     yield h('-l', '-l', '-n', '2', 'sh', '-c', 'echo "line $PMI_RANK"')
+    yield h('-prepend-pattern', '-prepend-pattern', '%r of %%: ', '-n', '2', 'echo', 'line')
     yield h('-prepend-rank after the first program', '-n', '1', 'echo', 'a', ':', '-n', '1', '-prepend-rank', 'echo', 'b')
     for codes in (['exit 7'], ['exit 0', 'exit 3'], ['kill -9 $$'], ['kill -TERM $$'], ['exit 255'], ['exit 5', 'exit 9']):
         why = {'k': 'dslaunch: 128 + signal, as a shell; Hydra: the signal or 255, and a banner on standard output'}.get(codes[0][0])

@@ -169,6 +169,10 @@ TEST_CASE("mpiexec of MPICH and Intel MPI") {
         kHydra + "--separate -n 1 -x B=3 -x A=1 -- a : -n 1 -x A=2 -x B=3 -- b");
   CHECK(meant("mpiexec.hydra -launcher-exec ./go -n 1 a") ==
         "--oversubscribe=rounds --env all " + kAlways + "--transport exec:./go -n 1 -- a");
+  CHECK(
+      meant("mpiexec.hydra -prepend-pattern %r@%h%%: -hosts-group n[1-2] -n 2 a") ==
+      "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --prefix {rank}@{host}%: --stdin 0 "
+      "-n 2 --host n[1-2] -- a");
   const auto pair = translate("mpiexec.hydra -genv KEY secret -n 1 a");
   CHECK(pair.secrets == std::vector<SecretPlace>{{2, 0}});
 }
