@@ -22,6 +22,7 @@ class Translator {
   Disguised translate() {
     std::vector<Group> groups;
     MpiWords job;
+    take_variables(job, hydra_, around_);
     for (std::size_t at = 0; at <= words_.size();) {
       const auto from = words_.begin() + static_cast<std::ptrdiff_t>(at);
       const auto end =

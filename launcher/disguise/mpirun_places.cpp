@@ -1,8 +1,10 @@
-// Where mpirun's ranks run: reads -map-by, -rank-by, -bind-to and -display.
+// Where mpirun's ranks run: reads -map-by, -rank-by, -bind-to and -display, and the parameters and
+// variables that stand for them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 
 #include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
@@ -107,6 +109,71 @@ void set_display(MpiWords& part, const ForeignGiven& given) {
       part.notes.push_back(fmt::format("--display {} has no effect", word));
     }
   }
+}
+
+void take_agent(MpiWords& part, const std::string& program) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  if (name != "ssh" && name != "rsh") part.rsh_agent = program;
+}
+
+namespace {
+
+struct Setting {
+  std::string_view name;
+  void (*apply)(MpiWords& part, const ForeignGiven& given);
+};
+
+/// Parameters of Open MPI 4 and 5 that stand for an option.
+constexpr Setting kParameters[] = {
+    {"hwloc_base_binding_policy", set_bind},
+    {"hwloc_default_binding_policy", set_bind},
+    {"rmaps_base_mapping_policy", set_map},
+    {"rmaps_default_mapping_policy", set_map},
+    {"rmaps_base_ranking_policy", set_rank},
+    {"rmaps_default_ranking_policy", set_rank},
+    {"rmaps_base_oversubscribe",
+     [](MpiWords& part, const ForeignGiven& given) {
+       part.oversubscribe = given.values[0] != "0";
+     }},
+};
+
+/// Variables of Hydra that stand for an option.
+constexpr Setting kVariablesOfHydra[] = {
+    {"HYDRA_BINDING", set_bind},
+    {"HYDRA_MAPPING", set_map},
+    {"HYDRA_IFACE", set<&MpiWords::iface>},
+    {"MPIEXEC_TIMEOUT", set<&MpiWords::timeout>},
+    {"HYDRA_LAUNCHER_EXEC",
+     [](MpiWords& part, const ForeignGiven& given) { take_agent(part, given.values[0]); }},
+};
+
+}  // namespace
+
+void take_module(MpiWords& part, const ForeignGiven& given) {
+  const std::string& name = given.values[0];
+  const std::string& value = given.values[1];
+  if (name == "orte_default_hostfile" || name == "prte_default_hostfile") {
+    part.hostfile = value;
+  } else if (name == "plm_rsh_agent" || name == "plm_ssh_agent") {
+    take_agent(part, value);
+  } else if (const auto* const known = std::ranges::find(kParameters, name, &Setting::name);
+             known != std::end(kParameters)) {
+    known->apply(part, {.name = given.name + " " + name, .values = {value}});
+  } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {
+    part.modules.push_back(name);
+  }
+}
+
+void take_variables(MpiWords& job, bool hydra, const Surroundings& around) {
+  const auto take = [&](const std::string& variable, const Setting& setting) {
+    if (const auto value = around.variable(variable); value && !value->empty())
+      setting.apply(job, {.name = variable, .values = {*value}});
+  };
+  for (const Setting& setting : kParameters)
+    for (const char* family : {"OMPI_MCA_", "PRTE_MCA_"})
+      if (!hydra) take(family + std::string(setting.name), setting);
+  for (const Setting& setting : kVariablesOfHydra)
+    if (hydra) take(std::string(setting.name), setting);
 }
 
 }  // namespace ds::launcher

@@ -36,35 +36,9 @@ void add_names(MpiWords& part, const Given& given) {
 }
 
 template <std::optional<std::string> MpiWords::*member>
-void set(MpiWords& part, const Given& given) {
-  part.*member = given.values[0];
-}
-
-template <std::optional<std::string> MpiWords::*member>
 void set_of_hydra(MpiWords& part, const Given& given) {
   set<member>(part, given);
   part.hydra = true;
-}
-
-/// Takes the program that reaches other hosts; dslaunch has an ssh of its own.
-void take_agent(MpiWords& part, const std::string& program) {
-  const std::string name = program.substr(program.rfind('/') + 1);
-  if (name != "ssh" && name != "rsh") part.rsh_agent = program;
-}
-
-/// Reads --mca NAME VALUE: takes hosts and transport, and notes the choice of modules.
-void take_module(MpiWords& part, const Given& given) {
-  const std::string& name = given.values[0];
-  const std::string& value = given.values[1];
-  if (name == "orte_default_hostfile" || name == "prte_default_hostfile") {
-    part.hostfile = value;
-  } else if (name == "plm_rsh_agent" || name == "plm_ssh_agent") {
-    take_agent(part, value);
-  } else if (name == "rmaps_base_oversubscribe" && value != "0") {
-    part.oversubscribe = true;
-  } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {
-    part.modules.push_back(name);
-  }
 }
 
 /// Reads Hydra's pattern: %r is the rank, %h the host, %p the number of its node, %% a percent
@@ -186,7 +160,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
     {{"-do-not-launch", "", Fate::taken, "--dry-run"}, take_flag<&MpiWords::dry_run>},
     {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
-      "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; others have no effect"},
+      "plm_rsh_agent, ..._default_hostfile, and policies of binding, mapping and ranking: as the "
+      "options; others have no effect"},
      take_module},
     {{"-gmca", "NAME VALUE", Fate::noted, kModules}},
     {{"-allow-run-as-root", "", Fate::quiet, "root may run dslaunch"}},

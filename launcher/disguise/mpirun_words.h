@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/disguise/disguise.h"
 #include "launcher/disguise/foreign_options.h"
 
 namespace ds::launcher {
@@ -38,6 +39,19 @@ struct MpiWords : MpiProgramWords {
 std::span<const ForeignDef<MpiWords>> mpi_table();
 
 // Functions of the table.
+
+template <std::optional<std::string> MpiWords::*member>
+void set(MpiWords& part, const ForeignGiven& given) {
+  part.*member = given.values[0];
+}
+
+/// Takes the program that reaches other hosts; dslaunch has an ssh of its own.
+void take_agent(MpiWords& part, const std::string& program);
+/// Reads --mca NAME VALUE: takes hosts, transport and policies, and notes the choice of modules.
+void take_module(MpiWords& part, const ForeignGiven& given);
+
+/// Applies the variables of Open MPI (OMPI_MCA_...) or Hydra that stand for options.
+void take_variables(MpiWords& job, bool hydra, const Surroundings& around);
 
 /// Returns the parts of a list that are not empty.
 std::vector<std::string> split_list(const std::string& text, char at);

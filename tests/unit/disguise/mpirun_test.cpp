@@ -99,6 +99,13 @@ TEST_CASE("mpirun: mapping") {
   CHECK(placed("-bycore") == "--map-by core --bind openmpi");
   CHECK(placed("--display map,bind") == "--bind openmpi --report-bindings --display-map");
   CHECK(placed("--map-by slot:NOLOCAL") == "--map-by slot --bind openmpi --no-local");
+  CHECK(placed("--mca hwloc_base_binding_policy none") == "--bind none");
+  CHECK(placed("--mca rmaps_base_mapping_policy node:PE=2") == "--map-by node:pe=2 --bind openmpi");
+  CHECK(meant("mpirun -np 2 a", {{"OMPI_MCA_hwloc_base_binding_policy", "none"}}) ==
+        "--bind none " + kAlways + "-n 2 -- a");
+  CHECK(
+      meant("mpirun --bind-to core -np 2 a", {{"PRTE_MCA_hwloc_default_binding_policy", "none"}}) ==
+      "--bind core " + kAlways + "-n 2 -- a");
   CHECK(placed("-nolocal") == "--bind openmpi --no-local");
   CHECK(placed("-display-map") == "--bind openmpi --display-map");
   CHECK(meant("mpirun --map-by ppr:1:numa a") ==
@@ -120,6 +127,10 @@ TEST_CASE("Hydra binds only if it is told to") {
   CHECK(placed("-bind-to core -map-by socket") == "--map-by socket --bind core ");
   CHECK(placed("-map-by core") == "--map-by core --bind none ");
   CHECK(placed("-bind-to rr") == "--map-by core --bind hwthread ");
+  CHECK(meant("mpiexec.hydra -n 2 a", {{"HYDRA_BINDING", "core"}, {"MPIEXEC_TIMEOUT", "9"}}) ==
+        "--bind core " + kHydra + "--timeout 9 -n 2 -- a");
+  CHECK(meant("mpiexec.hydra -n 2 a", {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
+        kHydra + "-n 2 -- a");
   CHECK(translate("mpiexec.hydra -n 2 a", {{"I_MPI_PIN_DOMAIN", "omp"}}).notes ==
         std::vector<std::string>{"I_MPI_PIN_DOMAIN has no effect: use -bind-to and -map-by"});
 }
