@@ -51,7 +51,7 @@ struct HostOptions {
   bool no_local = false;  // --no-local
   std::optional<PartRequest> part{};
   bool one_program = false;  // ':' is always an argument
-  bool separate = false;     // -x and --wdir of the first program are its own
+  bool separate = false;     // -x, --wdir and --host of the first program are its own
   DryRun dry_run = DryRun::off;
 };
 

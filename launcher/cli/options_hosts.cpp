@@ -129,8 +129,8 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--one-program", "", "Treat ':' before an option as an argument, not as another program"},
      set_flag<&HostOptions::one_program>},
     {{"--separate", "",
-      "Apply -x and --wdir before the first program to this program alone, not\n"
-      "also to those after ':'"},
+      "Apply -x, --wdir and, with a hostfile, --host before the first program\n"
+      "to this program alone, not also to those after ':'"},
      set_flag<&HostOptions::separate>},
     {{"--dry-run", "FORM",
       "Print which rank would run where, and start nothing: table (default of\n"

@@ -67,12 +67,17 @@ std::optional<Allocation> allocation_as_hosts(const Options& options) {
   return find_allocation(own_variable);
 }
 
-/// Adds the hosts that --host of later programs names, and leaves those that are in the list.
-void add_hosts_of_programs(std::vector<Host>& hosts, const Options& options) {
+/// Returns what --host of later programs names.
+std::vector<HostPick> picks_of_programs(const Options& options) {
   std::vector<HostPick> picks;
   for (const MoreProgram& program : options.more_programs)
     picks.insert(picks.end(), program.hosts.begin(), program.hosts.end());
-  for (Host& host : hosts_of_picks(picks))
+  return picks;
+}
+
+/// Adds the hosts of later programs, and leaves those that are in the list.
+void add_hosts_of_programs(std::vector<Host>& hosts, const Options& options) {
+  for (Host& host : hosts_of_picks(picks_of_programs(options)))
     if (std::ranges::count(hosts, host.name, &Host::name) == 0) hosts.push_back(std::move(host));
 }
 
@@ -108,16 +113,6 @@ void count_parts_later(Host& host) {
   if (host.slots != kAutoSlots && !host.bare) host.max_slots = host.slots;
   host.slots = kAutoSlots;
   host.bare = false;
-}
-
-int slots_by_part(const RankMap& map, const Hello& node) {
-  const std::uint32_t parts = map.part == Level::socket ? node.sockets
-                              : map.part == Level::numa ? node.numa_nodes
-                              : map.part == Level::hwthread
-                                  ? node.cores
-                                  : node.cores / std::max<std::uint32_t>(node.core_threads, 1);
-  return static_cast<int>(
-      std::clamp<std::int64_t>(std::int64_t{parts} * map.per_part, 1, kMaxSlots));
 }
 
 /// Returns the slots that --ppn gives to every host. If programs after ':' have a --ppn of their
@@ -199,7 +194,12 @@ std::vector<Host> find_hosts(const Options& options,
   HostSelection selection = options.hosts.selection;
   selection.spares = options.failure.spares;
   std::vector<Host> hosts = named_hosts(options, say);
-  if (!options.hosts.hostfile) {
+  if (options.hosts.hostfile && options.hosts.separate) {
+    selection.picks.clear();  // each program has its own
+  } else if (options.hosts.hostfile && !selection.picks.empty()) {
+    const std::vector<HostPick> more = picks_of_programs(options);
+    selection.picks.insert(selection.picks.end(), more.begin(), more.end());
+  } else if (!options.hosts.hostfile) {
     selection.picks.clear();  // the picks already are the hosts
     if (!options.hosts.selection.picks.empty()) add_hosts_of_programs(hosts, options);
   }
@@ -220,9 +220,7 @@ std::vector<Host> find_hosts(const Options& options,
 PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch) {
   PlacementRequest request;
   request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
-  const bool own_hosts = std::ranges::any_of(
-      options.more_programs, [](const MoreProgram& program) { return !program.hosts.empty(); });
-  if (own_hosts && !options.hosts.hostfile)
+  if (options.hosts.separate || !picks_of_programs(options).empty())
     request.groups.front().hosts = options.hosts.selection.picks;
   for (const MoreProgram& program : options.more_programs)
     request.groups.push_back({.name = program.role,
@@ -239,6 +237,16 @@ PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64
   placed.placement = place_groups(hosts, request, epoch);
   check_spares(placed.placement, placed.spares);
   return placed;
+}
+
+int slots_by_part(const RankMap& map, const Hello& node) {
+  const std::uint32_t parts = map.part == Level::socket ? node.sockets
+                              : map.part == Level::numa ? node.numa_nodes
+                              : map.part == Level::hwthread
+                                  ? node.cores
+                                  : node.cores / std::max<std::uint32_t>(node.core_threads, 1);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(std::int64_t{parts} * map.per_part, 1, kMaxSlots));
 }
 
 int auto_slots(const Hello& hello) {
