@@ -28,6 +28,14 @@ MpiSpec mpi_spec(MpiWire wire, const Placement& placement) {
           .process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1)};
 }
 
+/// Returns the binding on a node. Containers that share a machine by CPU time see all its cores,
+/// and would all choose the first ones; a default does not bind their ranks.
+Bind bind_on(const JobRequest& request, const Hello& hello) {
+  const bool shared = hello.quota_milli > 0 && hello.quota_milli / 1000 < hello.cores;
+  const bool by_default = request.bind == Bind::level && request.level.unless_crowded;
+  return by_default && shared ? Bind::none : request.bind;
+}
+
 /// Returns whether the node hides all devices; they stay hidden.
 bool hides_devices(const Hello& hello) { return hello.devices_limited && hello.devices.empty(); }
 
@@ -95,7 +103,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                         .interface = request.master.iface
                                          ? interface_of(*request.master.iface, hello.addresses)
                                          : std::string(),
-                        .bound = request.bind == Bind::level};
+                        .bound = bind_on(request, hello) == Bind::level};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
@@ -111,7 +119,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;
-  spec.bind = request.bind;
+  spec.bind = bind_on(request, hello);
   spec.level = request.level;
   spec.tell_binding = request.tell_binding;
   spec.limits = request.limits;
