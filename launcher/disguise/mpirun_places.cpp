@@ -87,15 +87,19 @@ void set_bind(MpiWords& part, const ForeignGiven& given) {
 }
 
 void set_rank(MpiWords& part, const ForeignGiven& given) {
-  const std::string what = lower(split_list(given.values[0] + ":", ':').front());
-  if (what == "node" || what == "fill" || what == "slot") {
-    part.rank_by = what;
-  } else if (what == "core" || what == "hwthread") {
-    part.rank_by = "fill";
-  } else if (what == "span") {
+  const std::string text = lower(given.values[0]);
+  const std::string what = text.substr(0, text.find(':'));
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), what) != names.end();
+  };
+  if (what == "span") {
     part.notes.push_back("--rank-by span has no effect: ranks are numbered host after host");
-  } else {
+  } else if (is_one_of({"core", "hwthread"})) {
+    part.rank_by = "fill";
+  } else if (is_one_of({"socket", "package", "numa", "board", "l1cache", "l2cache", "l3cache"})) {
     part.rank_by = "slot";
+  } else {
+    part.rank_by = what;
   }
 }
 
