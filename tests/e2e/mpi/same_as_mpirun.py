@@ -224,7 +224,7 @@ def main():
             if not program or not shutil.which(program):
                 if program: print(f'SKIP: {program} ({name}) is not installed')
                 continue
-            versions.append(f'{name} {version_of(program)}')
+            versions.append(f'{name} (PRRTE {version_of(program)})' if name == 'Open MPI 5' else f'{name} {version_of(program)}')
             for case_family, what, words, case in cases():
                 if case_family != family or args.only not in what: continue
                 # Two daemons of Open MPI 5 on one machine report wrong numbers, or never end.

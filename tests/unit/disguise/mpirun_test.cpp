@@ -93,7 +93,7 @@ TEST_CASE("mpirun: mapping") {
   CHECK(placed("--rank-by node") == "--rank-by node --bind openmpi");
   CHECK(placed("--rank-by core --map-by socket") ==
         "--map-by socket --rank-by fill --bind openmpi");
-  CHECK(refused("mpirun --rank-by moon -np 1 a").starts_with("--rank-by cannot be 'moon'"));
+  CHECK_THROWS_WITH(meant("mpirun --rank-by moon -np 1 a"), "--rank-by cannot be 'moon'");
   CHECK(translate("mpirun --rank-by= --map-by= --bind-to= -np 1 a").notes.size() == 1);
   CHECK(placed("-npersocket 2") == "--map-by ppr:2:socket --bind socket");
   CHECK(placed("--ppr 1:numa") == "--map-by ppr:1:numa --bind openmpi");
