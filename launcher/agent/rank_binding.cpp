@@ -144,7 +144,6 @@ std::vector<RankBinding> bind_by_level(const LevelBinding& how, const NodeTopolo
     return std::tuple(p.socket, p.numa, p.l3, p.core, p.number);
   });
   std::vector<RankBinding> bindings(ranks);
-  if (how.unless_crowded && ranks > parts_of(all, Level::core).size()) return bindings;
   const std::vector<int> maps = parts_of(all, how.map);
   const bool one_numa = parts_of(all, Level::numa).size() == 1;
   const std::vector<std::size_t> part_of_rank = map_ranks(how, maps.size(), ranks);

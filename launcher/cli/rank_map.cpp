@@ -101,21 +101,21 @@ Binding binding_for(const RankMap& map, int ranks) {
   if (!map.binds()) return {};
   if (map.bind == BindTo::cores) return {.bind = Bind::cores};
   if (map.bind == BindTo::numa && !map.part && map.width == 0) return {.bind = Bind::numa};
+  const bool by_default = map.bind == BindTo::openmpi;
   LevelBinding level{.per_part = static_cast<std::uint16_t>(map.per_part),
                      .fill = map.rank_by == RankBy::fill};
-  if (map.bind && *map.bind != BindTo::openmpi) {
+  if (map.bind && !by_default) {
     level.to = level_of(*map.bind);
   } else {
-    level.unless_crowded = map.bind == BindTo::openmpi;
     const Level usual = ranks <= 2 ? Level::core : Level::numa;
-    const bool by_part = map.part && !(level.unless_crowded && map.per_part > 0);
+    const bool by_part = map.part && !(by_default && map.per_part > 0);
     level.to = map.width > 0 ? Level::core : by_part ? *map.part : usual;
   }
   level.map = map.part.value_or(Level::node);
   level.width = static_cast<std::uint16_t>(std::max(map.width, 1));
   // A core has no room for two cores: such ranks take the next free ones of the node.
   if (level.width > 1 && level.map >= level.to) level.map = Level::node;
-  return {.bind = Bind::level, .level = level};
+  return {.bind = Bind::level, .level = level, .by_default = by_default};
 }
 
 }  // namespace ds::launcher

@@ -44,6 +44,7 @@ void set_map_by(RankMap& map, const GivenOption& given);
 struct Binding {
   Bind bind = Bind::none;
   LevelBinding level{};
+  bool by_default = false;  // only on nodes with a core for each rank
   friend bool operator==(const Binding&, const Binding&) = default;
 };
 

@@ -28,12 +28,13 @@ MpiSpec mpi_spec(MpiWire wire, const Placement& placement) {
           .process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1)};
 }
 
-/// Returns the binding on a node. Containers that share a machine by CPU time see all its cores,
-/// and would all choose the first ones; a default does not bind their ranks.
-Bind bind_on(const JobRequest& request, const Hello& hello) {
+/// Returns the binding on a node. A default does not bind more ranks than there are cores. Nor does
+/// it bind in containers that share a machine by CPU time: each of them would choose the same
+/// cores.
+Bind bind_on(const JobRequest& request, std::size_t ranks, const Hello& hello) {
+  const bool crowded = ranks * std::max<std::size_t>(hello.core_threads, 1) > hello.cores;
   const bool shared = hello.quota_milli > 0 && hello.quota_milli / 1000 < hello.cores;
-  const bool by_default = request.bind == Bind::level && request.level.unless_crowded;
-  return by_default && shared ? Bind::none : request.bind;
+  return request.bind_by_default && (crowded || shared) ? Bind::none : request.bind;
 }
 
 /// Returns whether the node hides all devices; they stay hidden.
@@ -97,13 +98,14 @@ std::string device_of_rank(const JobRequest& request, const Placement& placement
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                const JobIdentity& identity, const Hello& hello, bool local) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
+  const Bind bind = bind_on(request, place.ranks.size(), hello);
   const NodeFacts facts{.cores = hello.cores,
                         .quota_milli = hello.quota_milli,
                         .local = local,
                         .interface = request.master.iface
                                          ? interface_of(*request.master.iface, hello.addresses)
                                          : std::string(),
-                        .bound = bind_on(request, hello) == Bind::level};
+                        .bound = bind == Bind::level};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
@@ -119,7 +121,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;
-  spec.bind = bind_on(request, hello);
+  spec.bind = bind;
   spec.level = request.level;
   spec.tell_binding = request.tell_binding;
   spec.limits = request.limits;
@@ -144,8 +146,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
       const EnvList pmi = pmi_env(placement, number);
       rank_spec.env.insert(rank_spec.env.end(), pmi.begin(), pmi.end());
     }
-    if (request.bind != Bind::none)
-      rank_spec.device = device_of_rank(request, placement, number, hello);
+    if (bind != Bind::none) rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());

@@ -36,8 +36,7 @@ void fields(auto& a, MpiSpec& m) {
   a("wire", m.wire), a("size", m.size), a("process_mapping", m.process_mapping);
 }
 void fields(auto& a, LevelBinding& m) {
-  a("map", m.map), a("to", m.to), a("width", m.width), a("per_part", m.per_part), a("fill", m.fill),
-      a("unless_crowded", m.unless_crowded);
+  a("map", m.map), a("to", m.to), a("width", m.width), a("per_part", m.per_part), a("fill", m.fill);
 }
 void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
 

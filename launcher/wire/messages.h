@@ -71,7 +71,6 @@ struct LevelBinding {
   std::uint16_t width = 1;     // parts `to` for each rank
   std::uint16_t per_part = 0;  // ranks that a part `map` gets before the next; 0: one in each round
   bool fill = false;           // ranks are numbered part by part
-  bool unless_crowded = false;  // a node with more ranks than cores binds none
   friend bool operator==(const LevelBinding&, const LevelBinding&) = default;
 };
 /// How the agent treats output.

@@ -149,6 +149,7 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
   const Binding binding = binding_for(options.hosts.map, request.placement.shown_world());
   request.bind = binding.bind;
   request.level = binding.level;
+  request.bind_by_default = binding.by_default;
   request.tell_binding = options.hosts.report_bindings;
   request.policy = options.failure;
   request.master = options.master;

@@ -46,7 +46,9 @@ int main(int argc, char** argv) try {
   if (disguise == nullptr) return 2;
   const Options options = options_of(*disguise, {argv + 6, argv + argc});
   const int ranks = options.hosts.ranks.value_or(1);
-  const Binding binding = binding_for(options.hosts.map, ranks);
+  Binding binding = binding_for(options.hosts.map, ranks);
+  const int cores = std::atoi(argv[1]) * std::atoi(argv[2]) * std::atoi(argv[3]);
+  if (binding.by_default && ranks > cores) binding.bind = Bind::none;
   const NodeTopology node =
       made_up(std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
   const std::vector<std::string> devices(static_cast<std::size_t>(ranks));

@@ -158,8 +158,6 @@ TEST_CASE("levels: several parts a rank, ranks per part, and the end of the part
   CHECK(by_level({.map = node, .to = core, .width = 2}, 4, three) == "0-1 0,2 1-2 0-1");
   const std::string all = by_level({.map = node, .to = core}, 18);
   CHECK(all.ends_with("30-31 0-1 2-3"));
-  CHECK(by_level({.map = node, .to = numa, .unless_crowded = true}, 16).starts_with("0-7 8-15"));
-  CHECK(by_level({.map = node, .to = numa, .unless_crowded = true}, 17).starts_with("any any"));
 }
 
 TEST_CASE("levels: ranks numbered part by part") {

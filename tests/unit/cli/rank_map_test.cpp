@@ -91,9 +91,8 @@ TEST_CASE("--bind: parts of a node") {
 }
 
 TEST_CASE("--bind openmpi: the defaults of Open MPI 4.1") {
-  const auto level = [](LevelBinding one) {
-    one.unless_crowded = true;
-    return by_level(one);
+  const auto level = [](const LevelBinding& one) {
+    return Binding{.bind = Bind::level, .level = one, .by_default = true};
   };
   CHECK(bound("", BindTo::openmpi, 2) == level({.map = node, .to = core}));
   CHECK(bound("", BindTo::openmpi, 3) == level({.map = node, .to = numa}));
