@@ -113,6 +113,6 @@ TEST_CASE("spellings of mpirun and deepspeed") {
   CHECK(options.hosts.selection.picks.size() == 2);
   CHECK(options.hosts.ranks_per_host == 2);
   CHECK(options.hosts.map.map_by == MapBy::node);
-  CHECK(options.hosts.oversubscribe);
+  CHECK(options.hosts.oversubscribe == Oversubscribe::spread);
   CHECK(options.hosts.devices == DeviceView::own);
 }
