@@ -146,7 +146,7 @@ std::vector<RankBinding> AgentLoop::bindings_of(const Spec& spec) {
   for (const RankSpec& rank : spec.ranks) devices.push_back(rank.device);
   const NodeTopology topology =
       spec.bind == Bind::none ? NodeTopology{} : read_topology("", allowed_processors());
-  std::vector<RankBinding> bindings = bind_ranks(spec.bind, topology, devices);
+  std::vector<RankBinding> bindings = bind_ranks(spec.bind, topology, devices, spec.level);
   for (std::size_t i = 0; spec.tell_binding && i < bindings.size(); ++i)
     output_.say(fmt::format("rank {} runs on {}", spec.ranks[i].rank, binding_text(bindings[i])));
   return bindings;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -153,6 +154,38 @@ std::vector<std::string> device_files() {
   return names;
 }
 
+/// Sets the numbers of processors and of larger parts. Reads few files, because every agent begins
+/// with this: sockets by the first and last processor of each NUMA node, threads by one core.
+void count_parts(Hello& hello, const std::vector<int>& allowed) {
+  const std::map<int, int> node_of = numa_nodes("");
+  std::map<int, std::pair<int, int>> ends;
+  for (const int processor : allowed) {
+    const auto node = node_of.find(processor);
+    auto& range = ends.try_emplace(node == node_of.end() ? 0 : node->second, processor, processor)
+                      .first->second;
+    range.second = processor;
+  }
+  const std::string folder = "/sys/devices/system/cpu/cpu";
+  std::set<int> sockets;
+  for (const auto& [node, range] : ends)
+    for (const int processor : {range.first, range.second})
+      sockets.insert(number(first_line_of(folder + std::to_string(processor) +
+                                          "/topology/physical_package_id"))
+                         .value_or(0));
+  const auto count = [](std::size_t n) {
+    return static_cast<std::uint16_t>(std::max<std::size_t>(n, 1));
+  };
+  hello.cores = static_cast<std::uint32_t>(allowed.size());
+  hello.numa_nodes = count(ends.size());
+  hello.sockets = count(sockets.size());
+  if (allowed.empty()) return;
+  std::size_t threads = 0;
+  for (const int one : numbers_of_list(first_line_of(folder + std::to_string(allowed.front()) +
+                                                     "/topology/thread_siblings_list")))
+    threads += std::ranges::binary_search(allowed, one) ? 1 : 0;
+  hello.core_threads = count(threads);
+}
+
 }  // namespace
 
 std::vector<int> numbers_of_list(std::string_view text) {
@@ -188,17 +221,22 @@ NodeTopology read_topology(const std::string& root, const std::vector<int>& allo
   NodeTopology topology;
   const std::map<int, int> node_of = numa_nodes(root);
   std::map<std::pair<int, int>, int> core_of;  // by package and core number
+  std::map<std::string, int> l3_of;            // by the processors that share it
   for (const int processor : allowed) {
-    const std::string folder =
-        root + "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
-    const auto package = number(first_line_of(folder + "physical_package_id"));
-    const auto core = number(first_line_of(folder + "core_id"));
+    const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(processor);
+    const auto package = number(first_line_of(folder + "/topology/physical_package_id"));
+    const auto core = number(first_line_of(folder + "/topology/core_id"));
+    const int socket = std::max(package.value_or(0), 0);
+    std::string shared = first_line_of(folder + "/cache/index3/shared_cpu_list");
+    if (shared.empty()) shared = "socket " + std::to_string(socket);
+    const int l3 = l3_of.try_emplace(shared, static_cast<int>(l3_of.size())).first->second;
     // Without these files the processor gets a key of its own.
     const std::pair<int, int> key =
         package && core ? std::pair(*package, *core) : std::pair(-2, -2 - processor);
     const int index = core_of.try_emplace(key, static_cast<int>(core_of.size())).first->second;
     const auto node = node_of.find(processor);
-    topology.processors.push_back({processor, index, node == node_of.end() ? 0 : node->second});
+    topology.processors.push_back(
+        {processor, index, node == node_of.end() ? 0 : node->second, socket, l3});
   }
   topology.devices = nvidia_devices(root);
   return topology;
@@ -209,7 +247,7 @@ Hello describe_node() {
   hello.build = DS_VERSION;
   hello.pid = ::getpid();
   hello.hostname = own_host_name();
-  hello.cores = static_cast<std::uint32_t>(allowed_processors().size());
+  count_parts(hello, allowed_processors());
   if (hello.cores == 0)
     hello.cores = static_cast<std::uint32_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
   const double quota = cpu_quota();

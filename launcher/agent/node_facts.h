@@ -14,6 +14,8 @@ struct Processor {
   int number = 0;
   int core = 0;  // equal for the threads of one core only
   int numa = 0;  // NUMA node; 0 if Linux names none
+  int socket = 0;
+  int l3 = 0;  // equal for the threads that share an L3 cache; without one, for those of a socket
   friend bool operator==(const Processor&, const Processor&) = default;
 };
 

@@ -1,23 +1,18 @@
 #include "launcher/agent/process_settings.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <climits>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "engine/base/split.h"
 #include "engine/base/unique_fd.h"
-#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {
@@ -42,81 +37,6 @@ std::optional<rlimit> limit_of(__rlimit_resource resource) {
   if (resource == RLIMIT_NOFILE && files_before) return files_before;
   rlimit now{};
   return ::getrlimit(resource, &now) == 0 ? std::optional(now) : std::nullopt;
-}
-
-constexpr int kWholeMachine = -1;
-
-/// Returns the NUMA node of a device; -1 if it is not known.
-int numa_of_device(const NodeTopology& topology, const std::string& name) {
-  std::size_t index = 0;
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-  if (error == std::errc() && stop == name.data() + name.size())
-    return index < topology.devices.size() ? topology.devices[index].numa : -1;
-  for (const DevicePlace& device : topology.devices) {
-    // CUDA accepts a prefix of a UUID, and MIG-GPU-<UUID>/1/0 for a part of a GPU.
-    const bool same = !device.uuid.empty() && name.size() > 4 &&
-                      (device.uuid.starts_with(name) || name.starts_with("MIG-" + device.uuid));
-    if (same) return device.numa;
-  }
-  return -1;
-}
-
-std::vector<int> numa_of_ranks(const NodeTopology& topology,
-                               const std::vector<std::string>& devices,
-                               const std::vector<int>& nodes, bool heed_devices) {
-  std::vector<int> chosen;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const int near = heed_devices ? numa_of_device(topology, devices[i]) : -1;
-    chosen.push_back(
-        std::ranges::count(nodes, near) > 0 ? near : nodes[i * nodes.size() / devices.size()]);
-  }
-  return chosen;
-}
-
-/// Returns the processors of a NUMA node or of the whole machine, with threads of a core adjacent.
-std::vector<Processor> processors_of(const NodeTopology& topology, int numa) {
-  std::vector<Processor> found;
-  for (const Processor& one : topology.processors)
-    if (numa == kWholeMachine || one.numa == numa) found.push_back(one);
-  std::ranges::stable_sort(found, {}, [](const Processor& p) { return std::pair(p.numa, p.core); });
-  return found;
-}
-
-/// Returns true if every rank can have a processor of its own on its NUMA node.
-bool has_room(const NodeTopology& topology, const std::vector<int>& numa) {
-  std::map<int, std::ptrdiff_t> left;
-  for (const Processor& one : topology.processors) ++left[one.numa];
-  return std::all_of(numa.begin(), numa.end(), [&](int node) { return left[node]-- > 0; });
-}
-
-/// Returns share `index` of `parts`, in whole cores if there are enough.
-std::vector<Processor> share_of(const std::vector<Processor>& all, std::size_t index,
-                                std::size_t parts) {
-  std::vector<std::size_t> starts;  // of the units that are handed out
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 || all[i].core != all[i - 1].core) starts.push_back(i);
-  if (starts.size() < parts) {
-    starts.clear();
-    for (std::size_t i = 0; i < all.size(); ++i) starts.push_back(i);
-  }
-  const std::size_t units = starts.size();
-  starts.push_back(all.size());
-  std::size_t first = index * units / parts;
-  std::size_t last = (index + 1) * units / parts;
-  if (units < parts) first = index % units, last = first + 1;  // Ranks share units.
-  return {all.begin() + static_cast<std::ptrdiff_t>(starts[first]),
-          all.begin() + static_cast<std::ptrdiff_t>(starts[last])};
-}
-
-RankBinding binding_of(const std::vector<Processor>& processors, bool one_of_several) {
-  RankBinding binding;
-  for (const Processor& one : processors) binding.processors.push_back(one.number);
-  std::sort(binding.processors.begin(), binding.processors.end());
-  const int numa = processors.front().numa;
-  if (std::ranges::all_of(processors, [&](const Processor& p) { return p.numa == numa; }))
-    binding.numa = numa;
-  binding.prefers_memory = one_of_several && binding.numa >= 0;
-  return binding;
 }
 
 }  // namespace
@@ -229,45 +149,6 @@ std::vector<LimitToSet> limits_to_set(const std::vector<ResourceLimit>& wanted) 
     if (soft != now->rlim_cur) changes.push_back({known->resource, {soft, now->rlim_max}});
   }
   return changes;
-}
-
-std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
-                                    const std::vector<std::string>& devices) {
-  std::vector<RankBinding> bindings(devices.size());
-  if (how == Bind::none || topology.processors.empty() || devices.empty()) return bindings;
-  std::set<int> known;
-  for (const Processor& one : topology.processors) known.insert(one.numa);
-  const std::vector<int> nodes(known.begin(), known.end());
-  std::vector<int> numa = numa_of_ranks(topology, devices, nodes, true);
-  if (how == Bind::cores && !has_room(topology, numa))
-    numa = numa_of_ranks(topology, devices, nodes, false);
-  if (how == Bind::cores && !has_room(topology, numa)) numa.assign(numa.size(), kWholeMachine);
-  std::map<int, std::size_t> before;  // earlier ranks on the same NUMA node
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const auto together = static_cast<std::size_t>(std::count(numa.begin(), numa.end(), numa[i]));
-    const std::vector<Processor> all = processors_of(topology, numa[i]);
-    bindings[i] = binding_of(how == Bind::cores ? share_of(all, before[numa[i]]++, together) : all,
-                             nodes.size() > 1);
-  }
-  return bindings;
-}
-
-std::string binding_text(const RankBinding& binding) {
-  if (binding.processors.empty()) return "any processor";
-  return fmt::format("processor{} {}{}", binding.processors.size() == 1 ? "" : "s",
-                     rank_ranges(binding.processors),
-                     binding.numa < 0 ? "" : fmt::format(" of NUMA node {}", binding.numa));
-}
-
-std::vector<unsigned long> affinity_mask(const std::vector<int>& processors) {
-  constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
-  std::vector<unsigned long> mask;
-  for (const int number : processors) {
-    const auto at = static_cast<std::size_t>(number);
-    if (mask.size() <= at / kBits) mask.resize(at / kBits + 1);
-    mask[at / kBits] |= 1UL << (at % kBits);
-  }
-  return mask;
 }
 
 }  // namespace ds::launcher

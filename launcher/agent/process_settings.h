@@ -1,5 +1,4 @@
-// Settings that the process of a rank starts with: environment, PATH, home, shell, limits,
-// processors.
+// Settings that the process of a rank starts with: environment, PATH, home, shell, limits.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/agent/node_facts.h"
 #include "launcher/wire/frame.h"
 
 namespace ds::launcher {
@@ -57,31 +55,10 @@ struct LimitToSet {
 /// skipped.
 std::vector<LimitToSet> limits_to_set(const std::vector<ResourceLimit>& wanted);
 
-struct RankBinding {
-  std::vector<int> processors{};  // ascending; empty: not bound
-  int numa = -1;                  // the NUMA node of all of them; -1: they are on several
-  bool prefers_memory = false;    // of that node; false if the machine has only one
-  friend bool operator==(const RankBinding&, const RankBinding&) = default;
-};
-
-/// Decides which processors each rank may use (docs/binding.md). Pure. `devices` has the GPU of
-/// each rank, as in CUDA_VISIBLE_DEVICES; empty if not known. A rank belongs to the NUMA node of
-/// its GPU; without one, ranks fill the NUMA nodes in order. Bind::cores divides the cores of a
-/// NUMA node among its ranks. With fewer cores than ranks it divides hardware threads, and with
-/// fewer threads those of the whole machine.
-std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
-                                    const std::vector<std::string>& devices);
-
-/// Returns a text such as "processors 0-3,8-11 of NUMA node 0".
-std::string binding_text(const RankBinding& binding);
-
 /// Lets this process and its shims run before ranks that fill every processor. Each rank has a
 /// session of its own, and Linux divides processors among sessions (sched(7), autogroup): an agent
 /// and 150 shims had the share of one rank, and heartbeats stopped for more than 8 s. Only a
 /// privileged process may do this; for others nothing changes. The session must not be a user's.
 void run_before_ranks();
-
-/// Returns the mask for sched_setaffinity(2).
-std::vector<unsigned long> affinity_mask(const std::vector<int>& processors);
 
 }  // namespace ds::launcher

@@ -13,6 +13,7 @@
 
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/cgroups.h"
+#include "launcher/agent/rank_binding.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 

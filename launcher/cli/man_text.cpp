@@ -25,7 +25,10 @@ constexpr OptionNote kNotes[] = {
      "before any other long name (`-hostfile`)."},
     {"--ppn",
      "A host without a number of slots gets N slots. A host with fewer slots is an error."},
-    {"--oversubscribe", "Ranks are spread over the hosts, up to their `max-slots`."},
+    {"--map-by",
+     "Parts of a host decide which processors its ranks use, and with ppr how many ranks it gets. "
+     "See `binding.md`."},
+    {"--oversubscribe", "A host takes at most its `max-slots`."},
     {"--devices",
      "`node` sets it only if slots were chosen, to all of them, so it is the same for every rank "
      "of the node; LOCAL_RANK picks the device, as with torchrun and deepspeed. If the "

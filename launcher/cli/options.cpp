@@ -87,8 +87,13 @@ void check_part(Options& options) {
 
 /// Refuses more than one program without -n: only one can take the remaining slots.
 void check_program_sizes(const Options& options) {
-  int open = options.hosts.ranks ? 0 : 1;
-  for (const MoreProgram& program : options.more_programs) open += program.ranks ? 0 : 1;
+  bool by_host = false;  // a later program has --ppn
+  int open = 0;
+  for (const MoreProgram& program : options.more_programs) {
+    open += program.ranks || program.per_host ? 0 : 1;
+    by_host = by_host || program.per_host;
+  }
+  open += options.hosts.ranks || (by_host && options.hosts.ranks_per_host) ? 0 : 1;
   if (open > 1)
     usage_error("several programs have no -n", "only one program can take the remaining slots");
 }

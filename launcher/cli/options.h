@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launcher/cli/option_table.h"
+#include "launcher/cli/rank_map.h"
 #include "launcher/hosts/host_selection.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/hosts/network.h"
@@ -23,7 +24,7 @@
 namespace ds::launcher {
 
 enum class DryRun { off, table, json, env };
-enum class MapBy { slot, node };
+enum class Oversubscribe { off, spread, rounds };
 enum class DeviceView { node, own };  // CUDA_VISIBLE_DEVICES: the node's chosen slots, or one slot
 
 /// Value of --part: one node of a job whose nodes are started separately.
@@ -42,13 +43,15 @@ struct HostOptions {
   bool all_slots = false;               // -n all; without hosts: every GPU or core here
   std::string role = "default";         // of the first program
   std::optional<int> ranks_per_host;    // --ppn
-  MapBy map_by = MapBy::slot;
-  bool oversubscribe = false;
+  RankMap map{};                        // --map-by, --rank-by, --bind
+  Oversubscribe oversubscribe = Oversubscribe::off;
   DeviceView devices = DeviceView::node;
-  Bind bind = Bind::none;
   bool report_bindings = false;
+  bool display_map = false;
+  bool no_local = false;  // --no-local
   std::optional<PartRequest> part{};
   bool one_program = false;  // ':' is always an argument
+  bool separate = false;     // -x, --wdir and --host of the first program are its own
   DryRun dry_run = DryRun::off;
 };
 
@@ -197,6 +200,7 @@ struct MoreProgram {
   std::optional<int> ranks;       // -n; empty: the remaining slots
   std::string role = "default";   // --role
   std::vector<HostPick> hosts{};  // --host: use only these hosts
+  std::optional<int> per_host{};  // --ppn
   EnvOptions env{};               // -x and --wdir, which override those of the job
   std::vector<std::string> command{};
 };

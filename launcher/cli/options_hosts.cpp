@@ -81,20 +81,45 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--ppn,--npernode", "N", "Ranks on each host (default: its slots)"},
      set_number<1, kMaxSlots, &HostOptions::ranks_per_host>},
     {{"--map-by", "WHAT",
-      "Order of the ranks: slot: they fill one host after the other; node:\n"
-      "they go round the hosts (default: slot)"},
-     set_choice<"slot|node", &HostOptions::map_by>},
-    {{"--oversubscribe", "", "Allow more ranks than slots"}, set_flag<&HostOptions::oversubscribe>},
+      "Places of the ranks: slot: they fill one host after the other; node:\n"
+      "they go round the hosts; numa, socket, l3cache, core, hwthread: as\n"
+      "slot, and they go round these parts of a host; ppr:N:PART: N ranks on\n"
+      "each part. Add :pe=N for N cores a rank, :span for evenly filled hosts\n"
+      "(default: slot)"},
+     [](HostOptions& part, const GivenOption& given) {
+       set_map_by(part.map, given);
+       if (part.map.oversubscribe && part.oversubscribe == Oversubscribe::off)
+         part.oversubscribe = Oversubscribe::spread;
+       if (part.map.per_host) part.ranks_per_host = part.map.per_host;
+     }},
+    {{"--rank-by", "WHAT",
+      "Numbers of the ranks: slot: host after host; node: round the hosts;\n"
+      "fill: part after part of --map-by (default: as --map-by deals them)"},
+     set_choice<"auto|slot|node|fill", &HostOptions::map, &RankMap::rank_by>},
+    {{"--no-local", "", "Run no rank on this machine"}, set_flag<&HostOptions::no_local>},
+    {{"--oversubscribe", "HOW",
+      "Allow more ranks than slots: spread over the hosts (default of the bare\n"
+      "option), or rounds: fill the slots of all hosts again",
+      false, "spread"},
+     set_choice<"off|spread|rounds", &HostOptions::oversubscribe>},
     {{"--devices", "WHOSE",
       "CUDA_VISIBLE_DEVICES of a rank: node: the chosen devices of its node;\n"
       "own: only the device of its slot (default: node)"},
      set_choice<"node|own", &HostOptions::devices>},
     {{"--bind", "WHAT",
       "Processors and memory of a rank: none: all of its node; numa: one NUMA\n"
-      "node, its GPU's; cores: a share of that NUMA node (default: none)"},
-     set_choice<"none|numa|cores", &HostOptions::bind>},
+      "node, its GPU's; cores: a share of that NUMA node; hwthread, core,\n"
+      "l3cache, socket: the next of these; openmpi: core for up to 2 ranks,\n"
+      "else numa, if there are cores for all (default: the part of --map-by,\n"
+      "else none)"},
+     [](HostOptions& part, const GivenOption& given) {
+       part.map.bind = static_cast<BindTo>(
+           choice_value(given, "none|numa|cores|hwthread|core|l3cache|socket|openmpi"));
+     }},
     {{"--report-bindings", "", "Print the processors that each rank runs on"},
      set_flag<&HostOptions::report_bindings>},
+    {{"--display-map", "", "Print which rank runs where, then start the job"},
+     set_flag<&HostOptions::display_map>},
     {{"--role", "NAME", "Set ROLE_NAME of the program's ranks (default: default)"},
      [](HostOptions& part, const GivenOption& given) { part.role = role_value(given); }},
     {{"--part", "NODE[/NODES[:ID]]",
@@ -104,6 +129,10 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
      [](HostOptions& part, const GivenOption& given) { part.part = part_value(given); }},
     {{"--one-program", "", "Treat ':' before an option as an argument, not as another program"},
      set_flag<&HostOptions::one_program>},
+    {{"--separate", "",
+      "Apply -x, --wdir and, with a hostfile, --host before the first program\n"
+      "to this program alone, not also to those after ':'"},
+     set_flag<&HostOptions::separate>},
     {{"--dry-run", "FORM",
       "Print which rank would run where, and start nothing: table (default of\n"
       "the bare option), json, or env (with the variables of the ranks)",

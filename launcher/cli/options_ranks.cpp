@@ -8,6 +8,7 @@
 #include "engine/base/split.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/options.h"
+#include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 
@@ -107,6 +108,7 @@ constexpr const char* kForm =
 
 constexpr OptionDef<MoreProgram> kMoreOptions[] = {
     {{"-n,--np", "N", ""}, set_number<1, kMaxRanks, &MoreProgram::ranks>},
+    {{"--ppn,--npernode", "N", ""}, set_number<1, kMaxSlots, &MoreProgram::per_host>},
     {{"--role", "NAME", ""},
      [](MoreProgram& part, const GivenOption& given) { part.role = role_value(given); }},
     {{"--host,-H", "LIST", "", true},
@@ -135,7 +137,7 @@ MoreProgram read_program(WordIt begin, WordIt end) {
   table.add("", env_options().first(kProgramOptions), program.env);
   const std::vector<std::string> rest = table.read(
       {begin, dashes}, Words::mixed,
-      "only -n, --role, --host, -x and --wdir may follow ':'; put options of the job first");
+      "only -n, --ppn, --role, --host, -x and --wdir may follow ':'; put options of the job first");
   if (!rest.empty())
     usage_error(fmt::format("unexpected '{}' between ':' and --", rest.front()), kForm);
   program.command.assign(dashes + 1, end);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <asio/io_context.hpp>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <thread>
@@ -88,6 +89,8 @@ int run_on_hosts(const Options& options, JobParts parts, std::string& verdict) {
   PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
   if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
   if (!runs) return print_plan(options, placed, parts);
+  if (options.hosts.display_map)
+    std::fputs(placement_table(placed.placement).c_str(), stderr);
   if (options.train) {
     const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
     ConfigCheck check = check_config(parts.programs.front(), placed.placement, here);

@@ -20,45 +20,67 @@ class Translator {
       : words_(words), around_(around), hydra_(hydra), shapes_(shapes_of(mpi_table())) {}
 
   Disguised translate() {
+    std::vector<Group> groups;
+    MpiWords job;
+    take_variables(job, hydra_, around_);
     for (std::size_t at = 0; at <= words_.size();) {
       const auto from = words_.begin() + static_cast<std::ptrdiff_t>(at);
       const auto end =
           static_cast<std::size_t>(std::find(from, words_.end(), ":") - words_.begin());
-      add_group(at, end);
+      groups.push_back(read_group(job, at, end));
       at = end + 1;
     }
-    if (!modules_.empty())
+    hydra_ = hydra_ || job.hydra;
+    note_what_is_lost(job);
+    const bool trains = is_train_form(groups.front().program);
+    add_job(job, groups.front().options, trains);
+    if (groups.size() > 1) out_.words.emplace_back("--separate");
+    for (const Group& group : groups) add_group(job, group, groups.size() > 1);
+    if (!job.modules.empty())
       out_.notes.push_back(fmt::format("--mca {} has no effect: modules of Open MPI are not used",
-                                       fmt::join(modules_, ", ")));
+                                       fmt::join(job.modules, ", ")));
     return std::move(out_);
   }
 
  private:
-  void add_group(std::size_t begin, std::size_t end) {
+  struct Group {
+    MpiProgramWords options;
+    std::span<const std::string> program;
+    bool is_first = false;
+  };
+
+  /// Reads the options before one program. Those of the whole job are kept in `job`, wherever they
+  /// stand; the last one counts.
+  Group read_group(MpiWords& job, std::size_t begin, std::size_t end) {
     const std::span<const std::string> words = words_.subspan(begin, end - begin);
     const ForeignWords read = read_foreign(kName, shapes_, Spelling::mpi, words);
-    MpiWords group;
-    apply_foreign(mpi_table(), read, group);
+    static_cast<MpiProgramWords&>(job) = {};
+    apply_foreign(mpi_table(), read, job);
     hide_values(read, begin);
     for (const std::string& note : notes_of(shapes_, read)) out_.notes.push_back(note);
-    out_.notes.insert(out_.notes.end(), group.notes.begin(), group.notes.end());
-    modules_.insert(modules_.end(), group.modules.begin(), group.modules.end());
-    const bool is_first = begin == 0;
-    if (!is_first && !group.job_option.empty())
-      usage_error(fmt::format("{}: {} applies to the whole job", kName, group.job_option),
-                  "give it before the first program");
-    const bool several = std::find(words_.begin(), words_.end(), ":") != words_.end();
-    if (is_first) {
-      add_job(group);
-    } else {
-      out_.words.emplace_back(":");
-    }
-    if (group.ranks) out_.add("-n", *group.ranks);
-    if (is_first && !group.ranks && !group.per_host && !several) out_.add("-n", "all");
-    for (const std::string& list : group.hosts) out_.add("--host", list);
-    add_variables(group);
-    if (group.wdir) out_.add("--wdir", *group.wdir);
-    add_program(words.subspan(read.rest), several);
+    return {job, words.subspan(read.rest), begin == 0};
+  }
+
+  void note_what_is_lost(const MpiWords& job) {
+    out_.notes.insert(out_.notes.end(), job.notes.begin(), job.notes.end());
+    for (const char* name : {"I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST"})
+      if (around_.variable(name))
+        out_.notes.push_back(fmt::format("{} has no effect: use -bind-to and -map-by", name));
+  }
+
+  void add_group(const MpiWords& job, const Group& group, bool several) {
+    const MpiProgramWords& options = group.options;
+    if (!group.is_first) out_.words.emplace_back(":");
+    if (options.ranks) out_.add("-n", *options.ranks);
+    if (!group.is_first && options.per_host) out_.add("--ppn", *options.per_host);
+    const bool counted = options.per_host || (job.map_by && job.map_by->starts_with("ppr:"));
+    if (group.is_first && !options.ranks && !counted && !several) out_.add("-n", "all");
+    for (const std::string& list : options.hosts) out_.add("--host", list);
+    std::vector<MpiVariable> variables = job.common;
+    variables.insert(variables.end(), options.variables.begin(), options.variables.end());
+    add_variables(variables);
+    if (options.wdir) out_.add("--wdir", *options.wdir);
+    add_program(group.program, several);
   }
 
   void add_program(std::span<const std::string> program, bool several) {
@@ -73,15 +95,16 @@ class Translator {
   }
 
   /// Adds the options that apply to all programs.
-  void add_job(const MpiWords& job) {
-    const bool hydra = hydra_ || job.hydra;
+  void add_job(const MpiWords& job, const MpiProgramWords& first, bool trains) {
     if (job.hostfile) out_.add("--hostfile", *job.hostfile);
-    if (job.per_host) out_.add("--ppn", *job.per_host);
-    if (job.map_by) out_.add("--map-by", *job.map_by);
-    if (job.bind) out_.add("--bind", *job.bind);
+    if (first.per_host) out_.add("--ppn", *first.per_host);
+    add_places(job, trains);
     if (job.report_bindings) out_.words.emplace_back("--report-bindings");
-    if (job.oversubscribe || hydra) out_.words.emplace_back("--oversubscribe");
-    if (job.env_policy || hydra) out_.add("--env", job.env_policy.value_or("all"));
+    if (job.display_map) out_.words.emplace_back("--display-map");
+    if (job.no_local) out_.words.emplace_back("--no-local");
+    if (job.oversubscribe || hydra_)
+      out_.words.emplace_back(hydra_ ? "--oversubscribe=rounds" : "--oversubscribe");
+    if (job.env_policy || hydra_) out_.add("--env", job.env_policy.value_or("all"));
     out_.words.emplace_back("--mpi-env=openmpi,mpich");
     out_.add("--prefix", job.prefix.value_or(""));
     if (job.timestamps) out_.words.emplace_back("--timestamps");
@@ -94,9 +117,22 @@ class Translator {
     if (job.dry_run) out_.words.emplace_back("--dry-run");
   }
 
+  /// Adds where the ranks run. Open MPI binds ranks by default; Hydra does not, and maps ranks only
+  /// if they are bound.
+  void add_places(const MpiWords& job, bool trains) {
+    const bool none = job.bind ? *job.bind == "none" : hydra_ || trains;
+    std::string map = job.map_by.value_or("");
+    if (job.cores_per_rank && !none && map.find(":pe=") == std::string::npos)
+      map = (map.empty() ? "slot" : map) + ":pe=" + *job.cores_per_rank;
+    if (map.empty() && job.bind == "numa") map = "numa";  // without it, that of the rank's GPU
+    if (!map.empty()) out_.add("--map-by", map);
+    if (job.rank_by) out_.add("--rank-by", *job.rank_by);
+    if (!none || job.bind || !map.empty())
+      out_.add("--bind", none ? "none" : job.bind.value_or("openmpi"));
+  }
+
   /// Adds the variables; the last value of a name wins.
-  void add_variables(const MpiWords& group) {
-    const std::vector<MpiVariable>& all = group.variables;
+  void add_variables(const std::vector<MpiVariable>& all) {
     for (auto one = all.begin(); one != all.end(); ++one) {
       const auto same = [one](const MpiVariable& other) { return other.name == one->name; };
       if (std::any_of(one + 1, all.end(), same)) continue;
@@ -131,7 +167,6 @@ class Translator {
   const Surroundings& around_;
   bool hydra_;
   std::vector<ForeignOption> shapes_;
-  std::vector<std::string> modules_;
   Disguised out_;
 };
 

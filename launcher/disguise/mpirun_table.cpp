@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/mpirun_words.h"
 
@@ -14,13 +12,6 @@ namespace {
 
 using Given = ForeignGiven;
 
-std::vector<std::string> split_list(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  for (const std::string_view part : split(text, at))
-    if (!part.empty()) parts.emplace_back(part);
-  return parts;
-}
-
 void add_variable(MpiWords& part, const Given& given) {
   const std::string& text = given.values[0];
   const std::size_t equals = text.find('=');
@@ -29,20 +20,19 @@ void add_variable(MpiWords& part, const Given& given) {
   part.variables.push_back(std::move(variable));
 }
 
-void add_pair(MpiWords& part, const Given& given) {
+/// Returns the variables of every program for -genv, and those of one program for -env.
+std::vector<MpiVariable>& list_for(MpiWords& part, const Given& given) {
   part.hydra = true;
-  part.variables.push_back({given.values[0], given.values[1]});
+  return given.name.find("-genv") == std::string::npos ? part.variables : part.common;
+}
+
+void add_pair(MpiWords& part, const Given& given) {
+  list_for(part, given).push_back({given.values[0], given.values[1]});
 }
 
 void add_names(MpiWords& part, const Given& given) {
-  part.hydra = true;
-  for (const std::string& name : split_list(given.values[0], ',')) part.variables.push_back({name});
-}
-
-template <std::optional<std::string> MpiWords::*member>
-void set(MpiWords& part, const Given& given) {
-  part.*member = given.values[0];
-  part.job_option = given.name;
+  for (const std::string& name : split_list(given.values[0], ','))
+    list_for(part, given).push_back({name});
 }
 
 template <std::optional<std::string> MpiWords::*member>
@@ -51,68 +41,24 @@ void set_of_hydra(MpiWords& part, const Given& given) {
   part.hydra = true;
 }
 
-/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ...
-void set_map(MpiWords& part, const Given& given) {
-  const std::vector<std::string> parts = split_list(given.values[0], ':');
-  part.job_option = given.name;
-  std::size_t modifiers = 1;
-  if (!parts.empty() && parts[0] == "ppr") {
-    if (parts.size() < 3 || parts[2] != "node")
-      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                  "use ppr:N:node for N ranks on every host");
-    part.per_host = parts[1];
-    modifiers = 3;
-  } else if (!parts.empty() && parts[0] == "node") {
-    part.map_by = "node";
-  } else if (!parts.empty() && (parts[0] == "seq" || parts[0] == "rankfile")) {
-    usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                "use slot (fill one host after the other) or node (go round the hosts)");
+/// Reads Hydra's pattern: %r is the rank, %h the host, %p the number of its node, %% a percent
+/// sign.
+void take_pattern(MpiWords& part, const Given& given) {
+  part.hydra = true;
+  std::string prefix;
+  const std::string& text = given.values[0];
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '%' && i + 1 < text.size() ? text[++i] : '\0';
+    if (next == '\0') {
+      prefix += text[i];
+    } else {
+      prefix += next == 'r'   ? "{rank}"
+                : next == 'h' ? "{host}"
+                : next == 'p' ? "{node_rank}"
+                              : std::string(1, next);
+    }
   }
-  for (std::size_t i = std::min(modifiers, parts.size()); i < parts.size(); ++i) {
-    std::string modifier = parts[i];
-    for (char& c : modifier) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
-    if (modifier == "OVERSUBSCRIBE") part.oversubscribe = true;
-    if (modifier.starts_with("PE="))
-      part.notes.push_back(fmt::format(
-          "{} has no effect: dslaunch's --bind cores divides the cores evenly", parts[i]));
-  }
-}
-
-/// Reads core, socket:overload-allowed, none, ...
-void set_bind(MpiWords& part, const Given& given) {
-  const std::vector<std::string> parts = split_list(given.values[0], ':');
-  const std::string what = parts.empty() ? "" : parts[0];
-  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), what) != names.end();
-  };
-  part.job_option = given.name;
-  if (what == "none") {
-    part.bind = std::nullopt;
-  } else if (is_one_of({"core", "hwthread"})) {
-    const bool shared = std::find(parts.begin(), parts.end(), "overload-allowed") != parts.end();
-    part.bind = shared ? "numa" : "cores";  // --bind cores gives each core to one rank
-  } else if (is_one_of({"numa", "socket", "package", "l1cache", "l2cache", "l3cache"})) {
-    part.bind = "numa";
-  } else {
-    part.notes.push_back(fmt::format(
-        "{} {} has no effect: dslaunch binds to cores or to a NUMA node", given.name, what));
-  }
-}
-
-/// Reads --mca NAME VALUE: takes hosts and transport, and notes the choice of modules.
-void take_module(MpiWords& part, const Given& given) {
-  const std::string& name = given.values[0];
-  const std::string& value = given.values[1];
-  if (name == "orte_default_hostfile" || name == "prte_default_hostfile") {
-    part.hostfile = value;
-  } else if ((name == "plm_rsh_agent" || name == "plm_ssh_agent") &&
-             split_list(value, '/').back() != "ssh" && split_list(value, '/').back() != "rsh") {
-    part.rsh_agent = value;
-  } else if (name == "rmaps_base_oversubscribe" && value != "0") {
-    part.oversubscribe = true;
-  } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {
-    part.modules.push_back(name);
-  }
+  part.prefix = prefix;
 }
 
 /// Reads Open MPI 5's --output tag,timestamp,dir=DIR.
@@ -130,7 +76,6 @@ void set_output(MpiWords& part, const Given& given) {
   }
 }
 
-constexpr std::string_view kNoCoreList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
     "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
 constexpr std::string_view kFirstFailure =
@@ -145,7 +90,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
      [](MpiWords& part, const Given& given) {
-       set<&MpiWords::per_host>(part, given);
+       part.per_host = given.values[0];
        const std::string& name = given.name;
        part.hydra = part.hydra || name.ends_with("ppn") || name.ends_with("perhost") ||
                     name.ends_with("grr");
@@ -153,15 +98,26 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-pernode", "", Fate::taken, "--ppn 1"},
      [](MpiWords& part, const Given&) { part.per_host = "1"; }},
     {{"-map-by", "POLICY", Fate::taken,
-      "ppr:N:node: --ppn N; node: --map-by node; :OVERSUBSCRIBE; all others: --map-by slot"},
+      "--map-by: slot, node, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, :SPAN, "
+      ":OVERSUBSCRIBE and :NOLOCAL; seq, rankfile and pe-list are refused"},
      set_map},
     {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
      [](MpiWords& part, const Given&) { part.map_by = "node"; }},
-    {{"-byslot,-bycore", "", Fate::quiet, "ranks fill one host after the other by default"}},
-    {{"-rank-by", "POLICY", Fate::noted, "ranks are numbered in the order of -map-by"}},
+    {{"-byslot", "", Fate::taken, "--map-by slot"},
+     [](MpiWords& part, const Given&) { part.map_by = "slot"; }},
+    {{"-bycore", "", Fate::taken, "--map-by core"},
+     [](MpiWords& part, const Given&) { part.map_by = "core"; }},
+    {{"-rank-by", "POLICY", Fate::taken,
+      "--rank-by: slot, node, fill; core and hwthread: fill; numa and socket: slot; span: noted"},
+     set_rank},
     {{"-H,-host,-hosts", "LIST", Fate::taken, "--host"},
      [](MpiWords& part, const Given& given) {
        part.hydra = part.hydra || given.name.ends_with("hosts");
+       part.hosts.push_back(given.values[0]);
+     }},
+    {{"-hosts-group", "LIST", Fate::taken, "--host, which knows ranges as n[1-4] too (Intel MPI)"},
+     [](MpiWords& part, const Given& given) {
+       part.hydra = true;
        part.hosts.push_back(given.values[0]);
      }},
     {{"-hostfile,-machinefile,-default-hostfile", "FILE", Fate::taken, "--hostfile"},
@@ -185,8 +141,11 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
        part.prefix = "[{rank}] ";
        part.hydra = true;
      }},
-    {{"-prepend-pattern", "TEXT", Fate::noted, "see dslaunch's --prefix"}},
-    {{"-timestamp-output", "", Fate::taken, "--timestamps"}, take_flag<&MpiWords::timestamps>},
+    {{"-prepend-pattern", "TEXT", Fate::taken,
+      "--prefix, with %r as {rank}, %h as {host}, %p as {node_rank}"},
+     take_pattern},
+    {{"-timestamp-output,-prepend-timestamp", "", Fate::taken, "--timestamps"},
+     take_flag<&MpiWords::timestamps>},
     {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
     {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
     {{"-output", "LIST", Fate::taken,
@@ -201,7 +160,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
     {{"-do-not-launch", "", Fate::taken, "--dry-run"}, take_flag<&MpiWords::dry_run>},
     {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
-      "plm_rsh_agent: --transport exec; ..._default_hostfile: --hostfile; others have no effect"},
+      "plm_rsh_agent, ..._default_hostfile, and policies of binding, mapping and ranking: as the "
+      "options; others have no effect"},
      take_module},
     {{"-gmca", "NAME VALUE", Fate::noted, kModules}},
     {{"-allow-run-as-root", "", Fate::quiet, "root may run dslaunch"}},
@@ -210,36 +170,58 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-noprefix", "", Fate::quiet, "see -prefix"}},
     {{"-path", "DIR", Fate::refused, "give the full path of the program"}},
     {{"-bind-to,-binding", "WHAT", Fate::taken,
-      "core, hwthread: --bind cores; numa, socket and caches: --bind numa; none: none"},
+      "--bind: none, hwthread, core, l3cache, numa, socket; core:N: N cores for each rank; others "
+      "are noted. Ranks beyond the last part begin again at the first"},
      set_bind},
-    {{"-bind-to-core", "", Fate::taken, "--bind cores"},
-     [](MpiWords& part, const Given&) { part.bind = "cores"; }},
-    {{"-bind-to-socket", "", Fate::taken, "--bind numa"},
-     [](MpiWords& part, const Given&) { part.bind = "numa"; }},
+    {{"-bind-to-core", "", Fate::taken, "--bind core"},
+     [](MpiWords& part, const Given&) { part.bind = "core"; }},
+    {{"-bind-to-socket", "", Fate::taken, "--bind socket"},
+     [](MpiWords& part, const Given&) { part.bind = "socket"; }},
+    {{"-bind-to-none", "", Fate::taken, "--bind none"},
+     [](MpiWords& part, const Given&) { part.bind = "none"; }},
     {{"-membind", "WHAT", Fate::noted, "--bind prefers memory of the same NUMA node"}},
-    {{"-use-hwthread-cpus", "", Fate::noted, kNoCoreList}},
-    {{"-cpu-set,-cpu-list,-cpus-per-proc,-cpus-per-rank", "WHAT", Fate::noted, kNoCoreList}},
+    {{"-use-hwthread-cpus", "", Fate::noted, "cores are counted; see -bind-to hwthread"}},
+    {{"-cpu-set,-cpu-list", "WHAT", Fate::noted, "start dslaunch or sshd with taskset instead"}},
+    {{"-cpus-per-proc,-cpus-per-rank", "N", Fate::taken, "--map-by ...:pe=N"},
+     take<&MpiWords::cores_per_rank>},
     {{"-gpus-per-proc,-gpu-subdevs-per-proc", "N", Fate::noted, "see dslaunch's --devices own"}},
-    {{"-npersocket,-ppr", "WHAT", Fate::refused, "use -N for the number of ranks on a host"}},
+    {{"-npersocket", "N", Fate::taken, "--map-by ppr:N:socket --bind socket"},
+     [](MpiWords& part, const Given& given) {
+       part.map_by = "ppr:" + given.values[0] + ":socket";
+       part.bind = "socket";
+     }},
+    {{"-ppr", "N:PART", Fate::taken, "--map-by ppr:N:PART"},
+     [](MpiWords& part, const Given& given) { part.map_by = "ppr:" + given.values[0]; }},
     {{"-rankfile,-rf,-cartofile,-cf", "FILE", Fate::refused,
       "use -hostfile to set the slots of hosts"}},
-    {{"-nolocal,-skip-launch-node", "", Fate::refused, "remove the local host from the list"}},
+    {{"-nolocal,-skip-launch-node", "", Fate::taken, "--no-local"}, take_flag<&MpiWords::no_local>},
     {{"-report-bindings", "", Fate::taken, "--report-bindings"},
      take_flag<&MpiWords::report_bindings>},
-    {{"-display-map,-display-allocation,-display-devel-map,-display-devel-allocation", "",
-      Fate::noted, kDebug}},
-    {{"-display-diffable-map,-display-topo,-info,-print-rank-map", "", Fate::noted, kDebug}},
-    {{"-display,-runtime-options", "LIST", Fate::noted, kDebug}},
+    {{"-display-map,-display-devel-map,-display-diffable-map,-print-rank-map", "", Fate::taken,
+      "--display-map: dslaunch's own table, on standard error"},
+     take_flag<&MpiWords::display_map>},
+    {{"-display", "LIST", Fate::taken, "map: --display-map; bind: --report-bindings; others noted"},
+     set_display},
+    {{"-display-allocation,-display-devel-allocation,-display-topo,-info", "", Fate::noted,
+      kDebug}},
+    {{"-runtime-options", "LIST", Fate::noted, kDebug}},
     {{"-report-state-on-timeout,-get-stack-traces,-report-child-jobs-separately", "", Fate::noted,
       kDebug}},
     {{"-show-progress,-print-all-exitcodes,-silent-abort,-profile", "", Fate::noted, kDebug}},
     {{"-report-pid,-report-uri,-report-events", "WHAT", Fate::noted, kDebug}},
-    {{"-v,-verbose,-q,-quiet,-d,-debug-devel,-debug-daemons,-leave-session-attached", "",
-      Fate::quiet, "see dslaunch's --log-level"}},
+    {{"-v,-verbose,-q,-quiet,-d,-debug-devel,-debug-daemons,-debug-daemons-file,-leave-session-"
+      "attached",
+      "", Fate::quiet, "see dslaunch's --log-level"}},
     {{"-enable-recovery,-continuous,-disable-auto-cleanup", "", Fate::refused, kFirstFailure}},
     {{"-disable-recovery", "", Fate::quiet, kFirstFailure}},
     {{"-launcher,-bootstrap,-rmk", "NAME", Fate::noted, kOwnWay}},
-    {{"-launcher-exec,-bootstrap-exec,-launch-agent", "PROGRAM", Fate::noted, kOwnWay}},
+    {{"-launcher-exec,-bootstrap-exec", "PROGRAM", Fate::taken,
+      "--transport exec:PROGRAM, unless it is an ssh or rsh"},
+     [](MpiWords& part, const Given& given) {
+       part.hydra = true;
+       take_agent(part, given.values[0]);
+     }},
+    {{"-launch-agent", "PROGRAM", Fate::noted, kOwnWay}},
     {{"-enable-x,-disable-x,-novm,-do-not-resolve,-use-regexp,-pmi-port", "", Fate::quiet,
       kOwnWay}},
     {{"-fwd-mpirun-port,-enable-instant-on-support,-disable-hostname-propagation", "", Fate::quiet,
@@ -253,6 +235,9 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-app,-configfile,-am,-tune", "FILE", Fate::refused, kJoinLines}},
     {{"-index-argv-by-rank,-output-proctable,-dvm,-debug,-tv", "", Fate::refused,
       "it needs an MPI library"}},
+    {{"-gdb,-mps,-aps", "", Fate::refused, "it needs an MPI library"}},
+    {{"-gtool,-gtoolfile,-gdb-args", "WHAT", Fate::refused, "it needs an MPI library"}},
+    {{"-prot", "", Fate::quiet, "see -v"}},
     {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused,
       "it needs an MPI library"}},
 };

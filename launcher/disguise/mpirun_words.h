@@ -1,10 +1,11 @@
-// Parsed options of mpirun for each program. Private to this folder.
+// Parsed options of mpirun. Private to this folder.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/disguise/disguise.h"
 #include "launcher/disguise/foreign_options.h"
 
 namespace ds::launcher {
@@ -15,25 +16,55 @@ struct MpiVariable {
   std::optional<std::string> value{};
 };
 
-/// Options before one program. Options of the job stand before the first program.
-struct MpiWords {
-  // Options of any program.
-  std::optional<std::string> ranks{};
+/// Options that belong to one program.
+struct MpiProgramWords {
+  std::optional<std::string> ranks{}, wdir{}, per_host{};
   std::vector<std::string> hosts{};
   std::vector<MpiVariable> variables{};
-  std::optional<std::string> wdir{};
-  // Options of the job.
-  std::optional<std::string> hostfile{}, per_host{}, map_by{}, iface{}, rsh_agent{};
+};
+
+/// Options before one program, and those of the whole job that stand before it or an earlier one.
+struct MpiWords : MpiProgramWords {
+  std::vector<MpiVariable> common{};  // -genv and -genvlist
+  std::optional<std::string> hostfile{}, map_by{}, rank_by{}, iface{}, rsh_agent{};
   std::optional<std::string> timeout{}, max_restarts{}, input{}, log_dir{}, env_policy{}, prefix{};
-  std::optional<std::string> bind{};
-  bool report_bindings = false;
-  bool oversubscribe = false, timestamps = false, dry_run = false;
+  std::optional<std::string> bind{}, cores_per_rank{};
+  bool report_bindings = false, display_map = false;
+  bool no_local = false, oversubscribe = false, timestamps = false, dry_run = false;
   bool hydra = false;                  // an option was given that only Hydra has
-  std::string job_option{};            // last given option of the job, for messages
   std::vector<std::string> modules{};  // names of --mca without effect
   std::vector<std::string> notes{};
 };
 
 std::span<const ForeignDef<MpiWords>> mpi_table();
+
+// Functions of the table.
+
+template <std::optional<std::string> MpiWords::*member>
+void set(MpiWords& part, const ForeignGiven& given) {
+  part.*member = given.values[0];
+}
+
+/// Takes the program that reaches other hosts; dslaunch has an ssh of its own.
+void take_agent(MpiWords& part, const std::string& program);
+/// Reads --mca NAME VALUE: takes hosts, transport and policies, and notes the choice of modules.
+void take_module(MpiWords& part, const ForeignGiven& given);
+
+/// Applies the variables of Open MPI (OMPI_MCA_...) or Hydra that stand for options.
+void take_variables(MpiWords& job, bool hydra, const Surroundings& around);
+
+/// Returns the parts of a list that are not empty.
+std::vector<std::string> split_list(const std::string& text, char at);
+
+/// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
+/// lacks is noted or refused here.
+void set_map(MpiWords& part, const ForeignGiven& given);
+/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
+void set_bind(MpiWords& part, const ForeignGiven& given);
+/// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger
+/// ones in the order of --map-by, and `core` fills them one after the other.
+void set_rank(MpiWords& part, const ForeignGiven& given);
+/// Reads Open MPI 5's --display map,bind,allocation.
+void set_display(MpiWords& part, const ForeignGiven& given);
 
 }  // namespace ds::launcher

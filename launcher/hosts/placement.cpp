@@ -15,6 +15,7 @@
 namespace ds::launcher {
 namespace {
 
+constexpr int kMostRounds = 1 << 16;
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 
 /// Place of one rank before nodes have numbers.
@@ -77,8 +78,13 @@ class Placer {
       asked += counts.back();
     }
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (request_.groups[i].ranks) continue;
+      const GroupRequest& group = request_.groups[i];
+      if (group.ranks) continue;
       counts[i] = total_slots() - asked;
+      if (group.per_host) {
+        const std::vector<int> room = room_for(group, request_.oversubscribe);
+        counts[i] = std::accumulate(room.begin(), room.end(), std::int64_t{0});
+      }
       if (counts[i] < 1) too_few(asked + 1, total_slots(), hosts_.size());
       asked += counts[i];
     }
@@ -103,6 +109,8 @@ class Placer {
     std::vector<int> room(hosts_.size());
     for (std::size_t i = 0; i < hosts_.size(); ++i)
       room[i] = std::max((beyond_slots ? most_on(hosts_[i]) : slots_[i]) - used_[i], 0);
+    if (group.per_host)
+      for (int& one : room) one = std::min(one, *group.per_host);
     if (group.hosts.empty()) return room;
     const std::map<std::size_t, int> picked = find_picked(hosts_, group.hosts);
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -113,17 +121,45 @@ class Placer {
     return room;
   }
 
+  /// Returns the room of hosts whose slots are filled `again` times more.
+  [[nodiscard]] std::vector<int> room_in_round(const GroupRequest& group, int again) const {
+    std::vector<int> room = room_for(group, true);
+    for (std::size_t i = 0; i < room.size(); ++i)
+      room[i] = static_cast<int>(
+          std::clamp<std::int64_t>(std::int64_t{slots_[i]} * (again + 1) - used_[i], 0, room[i]));
+    return room;
+  }
+
   void seat_group(int index, std::int64_t count) {
     const GroupRequest& group = request_.groups[static_cast<std::size_t>(index)];
     std::vector<std::size_t> round;  // hosts in the order in which they were taken
     std::int64_t left = count;
     left -= fill(room_for(group, false), left, request_.by_node, round);
-    if (left > 0 && request_.oversubscribe) left -= fill(room_for(group, true), left, true, round);
+    const bool in_rounds = request_.rounds && !request_.by_node;
+    for (int again = 1; left > 0 && request_.oversubscribe;) {
+      const std::int64_t more = in_rounds ? fill(room_in_round(group, again++), left, false, round)
+                                          : fill(room_for(group, true), left, true, round);
+      left -= more;
+      if (more == 0 && (!in_rounds || again > kMostRounds)) break;
+    }
     if (left > 0)
       too_few(count, count - left,
               group.hosts.empty() ? hosts_.size() : find_picked(hosts_, group.hosts).size());
-    if (!request_.by_node) std::sort(round.begin(), round.end());
+    const bool deals = request_.rank_by_node.value_or(request_.by_node);
+    if ((!request_.by_node || !deals) && !in_rounds) std::sort(round.begin(), round.end());
+    if (!request_.by_node && !in_rounds && deals) deal(round);
     for (const std::size_t host : round) seats_.push_back({host, index});
+  }
+
+  /// Orders the seats of sorted hosts so that each host has one in every round.
+  static void deal(std::vector<std::size_t>& round) {
+    std::vector<std::pair<std::size_t, std::size_t>> dealt;  // round and host
+    for (std::size_t i = 0, first = 0; i < round.size(); ++i) {
+      if (round[i] != round[first]) first = i;
+      dealt.emplace_back(i - first, round[i]);
+    }
+    std::ranges::sort(dealt);
+    std::ranges::transform(dealt, round.begin(), [](const auto& seat) { return seat.second; });
   }
 
   /// Takes up to `wanted` seats, host by host or one per host in turn. Returns the number taken.

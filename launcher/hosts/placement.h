@@ -75,12 +75,15 @@ struct GroupRequest {
   std::string name = "default";
   std::optional<int> ranks{};     // -n; empty: the remaining slots
   std::vector<HostPick> hosts{};  // --host of this group
+  std::optional<int> per_host{};  // --ppn of this group: its ranks on each host, at most
 };
 
 struct PlacementRequest {
   std::vector<GroupRequest> groups = {GroupRequest{}};
-  bool by_node = false;                 // ranks go round the hosts instead of filling one by one
-  bool oversubscribe = false;           // allow more ranks than slots, up to max_slots
+  bool by_node = false;                // ranks go round the hosts instead of filling one by one
+  std::optional<bool> rank_by_node{};  // so do their numbers; empty: as by_node
+  bool oversubscribe = false;          // allow more ranks than slots, up to max_slots
+  bool rounds = false;  // ranks beyond the slots fill them again, and are numbered after the others
   std::optional<int> ranks_per_host{};  // --ppn: ranks on each host, also on a bare one
 };
 

@@ -36,7 +36,9 @@ struct JobRequest {
   bool own_devices = false;  // each rank sees the device of its slot alone
   MpiWire mpi = MpiWire::none;
   Bind bind = Bind::none;
-  bool tell_binding = false;  // prints where each rank runs
+  LevelBinding level{};          // if bind is Bind::level
+  bool bind_by_default = false;  // not on nodes with fewer cores than ranks
+  bool tell_binding = false;     // prints where each rank runs
   JobPolicy policy;
   MasterRequest master;
   LogPolicy logs;

@@ -59,7 +59,8 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
       variables.emplace_back(name, std::move(value));
   };
   const auto ranks = static_cast<int>(placement.nodes[static_cast<std::size_t>(node)].ranks.size());
-  set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
+  if (!facts.bound)
+    set_default(contract::kOmpNumThreads, std::to_string(threads_per_rank(facts, ranks)));
   set_default(contract::kAsyncErrorHandling, "1");
   if (!facts.interface.empty()) {
     set_default(contract::kGlooInterface, facts.interface);
@@ -127,6 +128,11 @@ EnvList family_env(const Placement& placement, int rank, const RankFamilies& fam
   const std::string world = std::to_string(placement.shown_world());
   const std::string local = std::to_string(place.local_rank);
   const std::string locals = std::to_string(node.ranks.size());
+  int slots = 0;
+  for (const Node& one : placement.nodes) slots += one.host.slots;
+  std::string ranks_of_programs;
+  for (const Group& group : placement.groups)
+    ranks_of_programs += (ranks_of_programs.empty() ? "" : " ") + std::to_string(group.ranks);
   EnvList env;
   const auto add = [&](EnvList more) { env.insert(env.end(), more.begin(), more.end()); };
   if (families.openmpi)
@@ -135,7 +141,9 @@ EnvList family_env(const Placement& placement, int rank, const RankFamilies& fam
          {"OMPI_COMM_WORLD_LOCAL_RANK", local},
          {"OMPI_COMM_WORLD_LOCAL_SIZE", locals},
          {"OMPI_COMM_WORLD_NODE_RANK", local},
-         {"OMPI_UNIVERSE_SIZE", world}});
+         {"OMPI_UNIVERSE_SIZE", std::to_string(std::max(slots, placement.shown_world()))},
+         {"OMPI_NUM_APP_CTX", std::to_string(placement.groups.size())},
+         {"OMPI_APP_CTX_NUM_PROCS", ranks_of_programs}});
   if (families.mpich)
     add({{"PMI_RANK", own},
          {"PMI_SIZE", world},

@@ -43,6 +43,7 @@ struct NodeFacts {
   std::uint32_t quota_milli = 0;  // cgroup quota in thousandths of a core; 0: none
   bool local = false;             // its ranks inherit the launcher's own environment
   std::string interface {};       // of --iface; empty: any
+  bool bound = false;             // OpenMP counts the processors to which its rank is bound
 };
 
 /// Returns the variables for one rank's place in the job, for Spec::ranks.

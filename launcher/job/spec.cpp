@@ -35,6 +35,15 @@ MpiSpec mpi_spec(MpiWire wire, const Placement& placement, const std::string& sp
           .process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1)};
 }
 
+/// Returns the binding on a node. A default does not bind more ranks than there are cores. Nor does
+/// it bind in containers that share a machine by CPU time: each of them would choose the same
+/// cores.
+Bind bind_on(const JobRequest& request, std::size_t ranks, const Hello& hello) {
+  const bool crowded = ranks * std::max<std::size_t>(hello.core_threads, 1) > hello.cores;
+  const bool shared = hello.quota_milli > 0 && hello.quota_milli / 1000 < hello.cores;
+  return request.bind_by_default && (crowded || shared) ? Bind::none : request.bind;
+}
+
 /// Returns whether the node hides all devices; they stay hidden.
 bool hides_devices(const Hello& hello) { return hello.devices_limited && hello.devices.empty(); }
 
@@ -96,12 +105,14 @@ std::string device_of_rank(const JobRequest& request, const Placement& placement
 Spec make_spec(const JobRequest& request, const Placement& placement, int node,
                const JobIdentity& identity, const Hello& hello, bool local) {
   const Node& place = placement.nodes[static_cast<std::size_t>(node)];
+  const Bind bind = bind_on(request, place.ranks.size(), hello);
   const NodeFacts facts{.cores = hello.cores,
                         .quota_milli = hello.quota_milli,
                         .local = local,
                         .interface = request.master.iface
                                          ? interface_of(*request.master.iface, hello.addresses)
-                                         : std::string()};
+                                         : std::string(),
+                        .bound = bind == Bind::level};
   Spec spec;
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
@@ -117,7 +128,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;
-  spec.bind = request.bind;
+  spec.bind = bind;
+  spec.level = request.level;
   spec.tell_binding = request.tell_binding;
   spec.limits = request.limits;
   spec.grace_ms = static_cast<std::uint32_t>(request.policy.grace.count());
@@ -145,8 +157,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     if (request.mpi == MpiWire::pmi1) of_mpi = pmi_env(placement, number);
     if (request.mpi == MpiWire::pmix) of_mpi = pmix_env();
     rank_spec.env.insert(rank_spec.env.end(), of_mpi.begin(), of_mpi.end());
-    if (request.bind != Bind::none)
-      rank_spec.device = device_of_rank(request, placement, number, hello);
+    if (bind != Bind::none) rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, hello);
     rank_spec.env.insert(rank_spec.env.end(), device.begin(), device.end());

@@ -39,6 +39,9 @@ void fields(auto& a, MpiSpec& m) {
 void fields(auto& a, MpiNode& m) { a("name", m.name), a("ranks", m.ranks); }
 void fields(auto& a, MpiApp& m) { a("first_rank", m.first_rank), a("size", m.size); }
 void fields(auto& a, PmixReady::Rank& m) { a("env", m.env); }
+void fields(auto& a, LevelBinding& m) {
+  a("map", m.map), a("to", m.to), a("width", m.width), a("per_part", m.per_part), a("fill", m.fill);
+}
 void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
 
 // Messages.
@@ -51,7 +54,7 @@ void fields(auto& a, Spec& m) {
       a("output", m.output);
   a("port", m.port), a("door_question", m.door_question), a("door_answer", m.door_answer);
   a("bind", m.bind), a("tell_binding", m.tell_binding), a("leave", m.leave);
-  a("mpi", m.mpi);
+  a("mpi", m.mpi), a("level", m.level);
 }
 void fields(auto& a, Go& m) { a("env", m.env); }
 void fields(auto& a, Signal& m) { a("signo", m.signo), a("rank", m.rank); }
@@ -73,7 +76,8 @@ void fields(auto& a, Hello& m) {
   a("version", m.version), a("build", m.build), a("pid", m.pid), a("hostname", m.hostname),
       a("cores", m.cores), a("quota_milli", m.quota_milli), a("addresses", m.addresses);
   a("network", m.network), a("devices", m.devices), a("devices_limited", m.devices_limited);
-  a("clock", m.clock);
+  a("clock", m.clock), a("sockets", m.sockets), a("numa_nodes", m.numa_nodes),
+      a("core_threads", m.core_threads);
 }
 void fields(auto& a, Ready& m) { a("port", m.port); }
 void fields(auto& a, Started& m) { a("rank", m.rank), a("pid", m.pid); }
@@ -114,7 +118,8 @@ void fields(auto& a, PmixLine& m) { a("rank", m.rank), a("text", m.text); }
 
 // The largest value of each enumeration that travels.
 constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::bind; }
-constexpr Bind last_value(Bind /*any*/) { return Bind::cores; }
+constexpr Bind last_value(Bind /*any*/) { return Bind::level; }
+constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
 constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmix; }
 constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::finalized; }

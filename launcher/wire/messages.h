@@ -57,9 +57,21 @@ struct ResourceLimit {
 enum class Isolate : std::uint8_t { none, if_free, required };
 /// Processors that a rank may use.
 enum class Bind : std::uint8_t {
-  none,  // all that its agent may use
-  numa,  // all of one NUMA node: the one of its GPU, else the ranks take the nodes in turn
-  cores  // a share of that NUMA node, for this rank alone
+  none,   // all that its agent may use
+  numa,   // all of one NUMA node: the one of its GPU, else the ranks take the nodes in turn
+  cores,  // a share of that NUMA node, for this rank alone
+  level   // by parts of the node, as LevelBinding says
+};
+/// Kinds of parts of a node, from the whole of it to the smallest.
+enum class Level : std::uint8_t { node, socket, numa, l3cache, core, hwthread };
+/// Ranks go round the parts `map` of their node, and each gets parts `to` there.
+struct LevelBinding {
+  Level map = Level::node;
+  Level to = Level::node;
+  std::uint16_t width = 1;     // parts `to` for each rank
+  std::uint16_t per_part = 0;  // ranks that a part `map` gets before the next; 0: one in each round
+  bool fill = false;           // ranks are numbered part by part
+  friend bool operator==(const LevelBinding&, const LevelBinding&) = default;
 };
 /// How the agent treats output.
 struct OutputSpec {
@@ -93,6 +105,7 @@ struct Spec {
   std::vector<ResourceLimit> limits{};
   OutputSpec output{};
   Bind bind = Bind::none;
+  LevelBinding level{};       // if bind is Bind::level
   bool tell_binding = false;  // print for each rank where it runs
   bool leave = false;         // background processes of a program that has ended stay alive
   MpiSpec mpi{};
@@ -205,7 +218,10 @@ struct Hello {
   std::string network{};               // equal for agents in one network namespace; empty: unknown
   std::vector<std::string> devices{};  // GPUs, as in CUDA_VISIBLE_DEVICES
   bool devices_limited = false;        // `devices` comes from the node's environment
-  std::uint64_t clock = 0;             // as Heartbeat::sent
+  std::uint16_t sockets = 1;           // with processors that the agent may use
+  std::uint16_t numa_nodes = 1;
+  std::uint16_t core_threads = 1;  // hardware threads of a core
+  std::uint64_t clock = 0;         // as Heartbeat::sent
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 /// The agent has accepted its Spec. `port` is held for MASTER_PORT, 0 if none was asked for.

@@ -17,6 +17,7 @@
 #include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"
 #include "launcher/sources/node_sources.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/sources/world.h"
 
 namespace ds::launcher {
@@ -66,6 +67,20 @@ std::optional<Allocation> allocation_as_hosts(const Options& options) {
   return find_allocation(own_variable);
 }
 
+/// Returns what --host of later programs names.
+std::vector<HostPick> picks_of_programs(const Options& options) {
+  std::vector<HostPick> picks;
+  for (const MoreProgram& program : options.more_programs)
+    picks.insert(picks.end(), program.hosts.begin(), program.hosts.end());
+  return picks;
+}
+
+/// Adds the hosts of later programs, and leaves those that are in the list.
+void add_hosts_of_programs(std::vector<Host>& hosts, const Options& options) {
+  for (Host& host : hosts_of_picks(picks_of_programs(options)))
+    if (std::ranges::count(hosts, host.name, &Host::name) == 0) hosts.push_back(std::move(host));
+}
+
 std::vector<Host> named_hosts(const Options& options,
                               const std::function<void(const std::string&)>& say) {
   if (options.hosts.part && options.hosts.part->nodes > 0) return {this_machine(options)};
@@ -77,9 +92,39 @@ std::vector<Host> named_hosts(const Options& options,
     return peer_hosts(options.pods, peers);
   }
   std::optional<NodeList> list = found_list(options);
-  if (!list) return {this_machine(options)};
+  if (!list) {
+    std::vector<Host> hosts;  // those of other programs, if there are any
+    add_hosts_of_programs(hosts, options);
+    return hosts.empty() ? std::vector<Host>{this_machine(options)} : hosts;
+  }
   say(describe(*list));
   return std::move(list->hosts);
+}
+
+void remove_own_host(std::vector<Host>& hosts) {
+  std::erase_if(hosts, [own = own_names()](const Host& host) { return is_own_host(host, own); });
+  if (hosts.empty())
+    throw Error(ErrorKind::config, "--no-local leaves no host for the job",
+                "name other hosts with --hostfile or --host");
+}
+
+/// Prepares a host for ppr:N:PART: its slots depend on its parts, up to the given number.
+void count_parts_later(Host& host) {
+  if (host.slots != kAutoSlots && !host.bare) host.max_slots = host.slots;
+  host.slots = kAutoSlots;
+  host.bare = false;
+}
+
+/// Returns the slots that --ppn gives to every host. If programs after ':' have a --ppn of their
+/// own, each of `groups` gets its own, and a host has room for all.
+std::optional<int> ranks_per_host(const Options& options, std::vector<GroupRequest>& groups) {
+  const auto has_own = [](const GroupRequest& group) { return group.per_host.has_value(); };
+  if (std::ranges::none_of(groups, has_own)) return options.hosts.ranks_per_host;
+  groups.front().per_host = options.hosts.ranks_per_host;
+  if (!std::ranges::all_of(groups, has_own)) return std::nullopt;
+  int all = 0;
+  for (const GroupRequest& group : groups) all += *group.per_host;
+  return std::min(all, kMaxSlots);
 }
 
 /// Moves hosts whose slots are still unknown to the end, where the spares are. There they count
@@ -124,6 +169,7 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options,
     if (!facts) continue;
     // A pod has as many cores as one rank needs, so the number of cores does not give the ranks.
     host.slots = options.pods.k8s && facts->devices.empty() ? 1 : auto_slots(*facts);
+    if (options.hosts.map.per_part > 0) host.slots = slots_by_part(options.hosts.map, *facts);
     if (host.max_slots > 0) host.slots = std::min(host.slots, host.max_slots);
   }
   make_spares_of_unknown(hosts);
@@ -148,11 +194,24 @@ std::vector<Host> find_hosts(const Options& options,
   HostSelection selection = options.hosts.selection;
   selection.spares = options.failure.spares;
   std::vector<Host> hosts = named_hosts(options, say);
-  if (!options.hosts.hostfile) selection.picks.clear();  // the picks already are the hosts
+  if (options.hosts.hostfile && options.hosts.separate) {
+    selection.picks.clear();  // each program has its own
+  } else if (options.hosts.hostfile && !selection.picks.empty()) {
+    const std::vector<HostPick> more = picks_of_programs(options);
+    selection.picks.insert(selection.picks.end(), more.begin(), more.end());
+  } else if (!options.hosts.hostfile) {
+    selection.picks.clear();  // the picks already are the hosts
+    if (!options.hosts.selection.picks.empty()) add_hosts_of_programs(hosts, options);
+  }
+  if (options.hosts.no_local) remove_own_host(hosts);
+  if (options.hosts.map.per_part > 0) std::ranges::for_each(hosts, count_parts_later);
   hosts = select_hosts(std::move(hosts), selection);
   // Agents that srun starts report the slots of their nodes.
   const bool says_itself =
       options.hosts.dry_run == DryRun::off && allocation_by_srun(options).has_value();
+  if (says_itself && options.hosts.map.per_part > 0)
+    usage_error("--map-by ppr:N:PART: the parts of the nodes are not known before srun starts",
+                "give --ppn N, or ppr:N:node");
   if (says_itself && std::ranges::any_of(hosts, has_auto_slots)) return hosts;
   find_auto_slots(hosts, options, say);
   return select_slots(std::move(hosts), selection);
@@ -161,17 +220,33 @@ std::vector<Host> find_hosts(const Options& options,
 PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch) {
   PlacementRequest request;
   request.groups = {{.name = options.hosts.role, .ranks = options.hosts.ranks}};
+  if (options.hosts.separate || !picks_of_programs(options).empty())
+    request.groups.front().hosts = options.hosts.selection.picks;
   for (const MoreProgram& program : options.more_programs)
-    request.groups.push_back(
-        {.name = program.role, .ranks = program.ranks, .hosts = program.hosts});
-  request.by_node = options.hosts.map_by == MapBy::node;
-  request.oversubscribe = options.hosts.oversubscribe;
-  request.ranks_per_host = options.hosts.ranks_per_host;
+    request.groups.push_back({.name = program.role,
+                              .ranks = program.ranks,
+                              .hosts = program.hosts,
+                              .per_host = program.per_host});
+  request.by_node = options.hosts.map.spreads();
+  request.rank_by_node = options.hosts.map.ranks_by_node();
+  request.oversubscribe = options.hosts.oversubscribe != Oversubscribe::off;
+  request.rounds = options.hosts.oversubscribe == Oversubscribe::rounds;
+  request.ranks_per_host = ranks_per_host(options, request.groups);
   PlacedJob placed;
   placed.spares = take_spares(hosts, options.failure.spares);
   placed.placement = place_groups(hosts, request, epoch);
   check_spares(placed.placement, placed.spares);
   return placed;
+}
+
+int slots_by_part(const RankMap& map, const Hello& node) {
+  const std::uint32_t parts = map.part == Level::socket ? node.sockets
+                              : map.part == Level::numa ? node.numa_nodes
+                              : map.part == Level::hwthread
+                                  ? node.cores
+                                  : node.cores / std::max<std::uint32_t>(node.core_threads, 1);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(std::int64_t{parts} * map.per_part, 1, kMaxSlots));
 }
 
 int auto_slots(const Hello& hello) {

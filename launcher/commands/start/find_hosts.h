@@ -32,4 +32,7 @@ PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64
 /// Returns the ranks of a host with slots=auto: one per GPU, or one per core.
 int auto_slots(const Hello& hello);
 
+/// Returns the slots of a node for --map-by ppr:N:PART: N for each of its parts.
+int slots_by_part(const RankMap& map, const Hello& node);
+
 }  // namespace ds::launcher

@@ -94,7 +94,9 @@ std::vector<std::string> train_command(const TrainForm& form) {
 JobParts job_parts(const Options& options) {
   const EnvList own = own_variables();
   JobParts parts;
-  parts.given = given_variables(options.env, own, say_warning);
+  EnvOptions of_all = options.env;
+  if (options.hosts.separate) of_all.forward.clear();
+  parts.given = given_variables(of_all, own, say_warning);
   JobEnvironment& environment = parts.environment;
   environment.given = without_sources(parts.given);
   environment.sent = travelling(own, options.env.policy);
@@ -103,13 +105,15 @@ JobParts job_parts(const Options& options) {
   environment.families = options.env.families;
   const std::string folder = options.env.wdir.value_or(".");
   parts.programs.push_back({.argv = options.train ? train_command(*options.train) : options.command,
-                            .env = {},
+                            .env = options.hosts.separate
+                                       ? without_sources(resolve_forwards(options.env.forward, own))
+                                       : EnvList{},
                             .working_directory = absolute_folder(folder)});
   for (const MoreProgram& more : options.more_programs)
-    parts.programs.push_back(
-        {.argv = more.command,
-         .env = without_sources(resolve_forwards(more.env.forward, own)),
-         .working_directory = absolute_folder(more.env.wdir.value_or(folder))});
+    parts.programs.push_back({.argv = more.command,
+                              .env = without_sources(resolve_forwards(more.env.forward, own)),
+                              .working_directory = absolute_folder(
+                                  more.env.wdir.value_or(options.hosts.separate ? "." : folder))});
   return parts;
 }
 
@@ -143,7 +147,10 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
   request.logs = options.logs.policy;
   if (!request.logs.folder.empty()) request.logs.folder = absolute_folder(request.logs.folder);
   request.own_devices = options.hosts.devices == DeviceView::own;
-  request.bind = options.hosts.bind;
+  const Binding binding = binding_for(options.hosts.map, request.placement.shown_world());
+  request.bind = binding.bind;
+  request.level = binding.level;
+  request.bind_by_default = binding.by_default;
   request.tell_binding = options.hosts.report_bindings;
   request.policy = options.failure;
   request.master = options.master;

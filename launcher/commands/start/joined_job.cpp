@@ -136,9 +136,12 @@ class JoinedJob {
   std::vector<Host> hosts_with_slots() {
     std::vector<Host> hosts = setup_.places;
     for (Host& host : hosts) {
-      if (host.slots != kAutoSlots) continue;
+      const RankMap& map = options_.hosts.map;
+      if (host.slots != kAutoSlots && map.per_part == 0) continue;
       const Hello facts = is_own(host.name) ? describe_node() : server_.node(host.name)->hello.node;
-      host.slots = facts.devices.empty() ? 1 : auto_slots(facts);
+      host.slots = map.per_part > 0        ? slots_by_part(map, facts)
+                   : facts.devices.empty() ? 1
+                                           : auto_slots(facts);
     }
     return hosts;
   }

@@ -71,7 +71,7 @@ const char* launchers_option(const Options& options, const SlurmRank& place) {
   if (hosts.ranks && *hosts.ranks != place.world_size) return "-n";
   if (hosts.ranks_per_host && *hosts.ranks_per_host != place.local_world_size) return "--ppn";
   if (hosts.devices == DeviceView::own) return "--devices own";
-  if (hosts.bind != Bind::none) return "--bind";
+  if (hosts.map.binds()) return "--bind";
   if (hosts.report_bindings) return "--report-bindings";
   if (!options.more_programs.empty()) return "a second program after ':'";
   if (options.reach.transport != TransportChoice::automatic) return "--transport";

@@ -28,11 +28,30 @@ expect 0 "a child of a rank"
 crowd=$(taskset -c "$first" "$dslaunch" -n 2 --bind cores -- true 2>&1)
 [ $? = 69 ] || die "two ranks for one processor are not refused"
 [[ $crowd == *"2 ranks cannot have a processor each"*"--bind numa"* ]] || die "the message: $crowd"
-run --bind core -- true
-expect 64 "--bind core"
+run --bind moon -- true
+expect 64 "--bind moon"
+
+# Parts of the node, as Open MPI and Hydra name them.
+is "two ranks share the only core" "$(lists "$first" -n 2 --bind core)" "0 $first\n1 $first"
+is "a map without --bind" "$(lists "$first" -n 2 --map-by hwthread)" "0 $first\n1 $first"
+is "more ranks than cores" "$(lists "$first" -n 3 --bind openmpi --report-bindings | grep -c 'any processor')" 3
+run -n 2 --map-by ppr:1:moon -- true
+expect 64 "--map-by ppr:1:moon"
+cores=$(taskset -c "$(allowed)" "$dslaunch" --map-by ppr:1:hwthread --dry-run -- true | tail -n 1)
+[ "$cores" = "$([ ${#mine[@]} = 1 ] && echo '1 rank on 1 node' || echo "${#mine[@]} ranks on 1 node")" ] ||
+  die "a rank for each hardware thread: $cores"
+run --no-local -n 2 -- true
+expect 65 "--no-local without other hosts"
+run --no-local -H localhost,n1.invalid --dry-run -- true
+expect 0 "--no-local"
+grep -q 'localhost' out && die "--no-local: a rank on this machine"
+run -n 2 --display-map -- true
+expect 0 "--display-map"
+grep -q 'LOCAL_RANK' err || die "--display-map prints no table"
 
 if [ ${#mine[@]} -gt 1 ]; then
   is "two ranks, two processors" "$(lists "$first,${mine[1]}" -n 2 --bind cores)" "0 $first\n1 ${mine[1]}"
+  is "two ranks, two hardware threads" "$(lists "$first,${mine[1]}" -n 2 --bind hwthread)" "0 $first\n1 ${mine[1]}"
 else
   echo "one processor only: two ranks side by side are not tried"
 fi

@@ -61,6 +61,22 @@ expect 0 'several programs'
 is 'programs' "$(sort out | tr '\n' ';')" '[0] 0 head 0 1 4 0 1;[1] 1 tail 0 3 4 1 2 /;[2] 2 tail 1 3 4 0 2 /;[3] 3 tail 2 3 4 1 2 /;'
 run --transport local --hostfile two -n 2 -- true : -n 2 -- sh -c '[ $RANK = 2 ] && exit 7; sleep 60'
 expect 7 'the failure of the second program'
+# Programs of mpirun have hosts, variables and folders of their own.
+seats() { "$dslaunch" as mpirun -do-not-launch "$@" | awk '$NF == "default" {printf "%s:%s ", $1, $2}'; }
+printf 'a slots=2\nb slots=2\nc slots=4\n' >three
+is 'hosts of programs' "$(seats -np 1 -host a x : -np 2 -host b:2 y)" '0:a 1:b 2:b '
+is 'hosts of programs in a hostfile' "$(seats -hostfile three -np 1 -host c x : -np 2 -host b y)" '0:c 1:b 2:b '
+is 'a program for all hosts' "$(seats -hostfile three -np 1 -host a x : -np 4 y)" '0:a 1:a 2:b 3:b 4:c '
+is 'hosts of the second program alone' "$(seats -np 1 x : -np 1 -host c:2 y)" '0:c 1:c '
+is 'ranks on each host' "$(seats -host a,b -N 1 x : -N 2 -host c:4,d:4 y)" '0:a 1:b 2:c 3:c 4:d 5:d '
+is 'ranks by node' "$(seats -hostfile three -rank-by node -np 5 x : -np 1 y)" '0:a 1:b 2:c 3:a 4:b 5:c '
+is 'span' "$(seats -hostfile three -map-by slot:span -np 4 x : -np 1 y)" '0:a 1:a 2:b 3:c 4:b '
+own='echo "$RANK $A $PWD"'
+run as mpirun -np 1 -x A=1 -wdir / sh -c "$own" : -np 1 sh -c "$own" : -np 1 -x A=3 -wdir /usr sh -c "$own"
+expect 0 'programs of mpirun'
+is 'programs of mpirun' "$(sort out | tr '\n' ';')" "0 1 /;1  $work;2 3 /usr;"
+run as mpiexec.hydra -n 1 -env A 1 sh -c "$own" : -n 1 -genv A 2 sh -c "$own"
+is 'variables of mpiexec' "$(sort out | tr '\n' ';')" "0 1 $work;1 2 $work;"
 run -n 1 -- sh -c : name
 expect 0 'an argument :'
 echo 'hosts: filters, placement, devices and programs hold'

@@ -94,6 +94,18 @@ static void check_nodes(int expected) {
   MPI_Comm_free(&node);
 }
 
+/* Says which program this rank runs, and with which folder and variable. */
+static void tell(void) {
+  char folder[4096] = "?";
+  int found = 0;
+  int* number = NULL;
+  const char* a = getenv("A");
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &found);
+  if (!getcwd(folder, sizeof folder)) folder[0] = '?';
+  printf("rank %d of %d: program %d in %s, A=%s\n", rank, size, found ? *number : -1, folder,
+         a ? a : "");
+}
+
 int main(int argc, char** argv) {
   const char* deed = argc > 1 ? argv[1] : "all";
   const int number = argc > 2 ? atoi(argv[2]) : 0;
@@ -118,6 +130,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(deed, "wrong") == 0 && rank == 1)
     MPI_Send(&size, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+  if (strcmp(deed, "tell") == 0) tell();
   check_collectives();
   check_large();
   if (strcmp(deed, "all") == 0) check_window();

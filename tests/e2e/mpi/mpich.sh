@@ -69,4 +69,31 @@ run -n 2 -- ./checks spawn
 run as mpirun -np 3 ./checks all
 expect 0 'as mpirun'
 grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun'
+
+# Each program of a world has its own number, folder and variables, as under the launchers of Open MPI and MPICH.
+here=$PWD
+told() { grep '^rank' out | sort | tr '\n' ';'; }
+two_programs="rank 0 of 3: program 0 in /usr, A=1;rank 1 of 3: program 1 in $here, A=2;rank 2 of 3: program 1 in $here, A=2;"
+run as mpirun -np 1 -wdir /usr -x A=1 "$here/checks" tell : -np 2 -x A=2 --bind-to none ./checks tell
+expect 0 'two programs as mpirun'
+[ "$(told)" = "$two_programs" ] || die "two programs as mpirun: $(told)"
+grep -q 'all checks passed, 3 ranks$' out || die 'two programs as mpirun: not one world'
+run as mpiexec.hydra -n 1 -wdir /usr -env A 1 "$here/checks" tell : -n 2 -genv A 2 ./checks tell
+expect 0 'two programs as mpiexec.hydra'
+[ "$(told)" = "$two_programs" ] || die "two programs as mpiexec.hydra: $(told)"
+run as mpiexec.hydra -n 2 -bind-to core -map-by socket -l -prepend-rank ./checks all
+expect 0 'ranks that are bound'
+grep -q '^\[0\] all checks passed, 2 ranks$' out || die 'ranks that are bound'
+# Programs on hosts of their own.
+cat >agent.sh <<'S'
+#!/bin/sh
+HOST_NAME=$1; export HOST_NAME; shift
+exec sh -c "$*"
+S
+chmod +x agent.sh
+run as mpirun --mca plm_rsh_agent ./agent.sh -np 1 -host n1 -x A=1 ./checks tell : -np 2 -host n2:2 -x A=2 ./checks tell
+expect 0 'two programs on hosts of their own'
+[ "$(told)" = "rank 0 of 3: program 0 in $here, A=1;rank 1 of 3: program 1 in $here, A=2;rank 2 of 3: program 1 in $here, A=2;" ] ||
+  die "two programs on hosts of their own: $(told)"
+grep -q 'all checks passed, 3 ranks$' out || die 'two programs on hosts of their own: not one world'
 echo 'mpich: all cases passed'

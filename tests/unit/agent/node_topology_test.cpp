@@ -66,7 +66,19 @@ TEST_CASE("two packages with equal core numbers, two threads each") {
   tree.write("/sys/devices/system/node/has_cpu", "0-1\n");
   const NodeTopology topology = read_topology(tree.root(), {0, 1, 2, 4, 6, 7});
   CHECK(topology.processors ==
-        std::vector<Processor>{{0, 0, 0}, {1, 1, 0}, {2, 2, 1}, {4, 0, 0}, {6, 2, 1}, {7, 3, 1}});
+        std::vector<Processor>{{0, 0, 0, 0, 0},
+                               {1, 1, 0, 0, 0},
+                               {2, 2, 1, 1, 1},
+                               {4, 0, 0, 0, 0},
+                               {6, 2, 1, 1, 1},
+                               {7, 3, 1, 1, 1}});
+  for (const int i : {0, 1, 4})
+    tree.write("/sys/devices/system/cpu/cpu" + std::to_string(i) + "/cache/index3/shared_cpu_list",
+               i == 1 ? "1\n" : "0,4\n");
+  const NodeTopology shared = read_topology(tree.root(), {0, 1, 2, 4});
+  CHECK(shared.processors[0].l3 == shared.processors[3].l3);
+  CHECK(shared.processors[0].l3 != shared.processors[1].l3);
+  CHECK(shared.processors[0].l3 != shared.processors[2].l3);
 }
 
 TEST_CASE("where nothing is told each processor is a core of one node") {

@@ -1,10 +1,12 @@
 // Tests which processors each rank of a node gets.
+#include "launcher/agent/rank_binding.h"
+
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 
-#include "launcher/agent/process_settings.h"
+#include "launcher/hosts/fold_names.h"
 
 using namespace ds::launcher;
 
@@ -30,6 +32,25 @@ std::vector<Numbers> processors(Bind how, const NodeTopology& topology, const De
   std::vector<Numbers> found;
   for (const RankBinding& one : bind_ranks(how, topology, devices)) found.push_back(one.processors);
   return found;
+}
+
+/// Two sockets of two NUMA nodes with an L3 cache each, four cores of two threads: processors are
+/// numbered thread by thread, so that NUMA node 0 has 0-7 and socket 1 has 16-31.
+NodeTopology two_sockets() {
+  NodeTopology topology;
+  for (int number = 0; number < 32; ++number)
+    topology.processors.push_back({number, number / 2, number / 8, number / 16, number / 8});
+  return topology;
+}
+
+/// Returns the processors of each rank in the order of ranks, as "0-1 16-17".
+std::string by_level(const LevelBinding& level, std::size_t ranks,
+                     const NodeTopology& topology = two_sockets()) {
+  std::string text;
+  for (const RankBinding& one : bind_ranks(Bind::level, topology, Devices(ranks), level))
+    text +=
+        (text.empty() ? "" : " ") + (one.processors.empty() ? "any" : rank_ranges(one.processors));
+  return text;
 }
 
 }  // namespace
@@ -103,6 +124,56 @@ TEST_CASE("cores: every processor is given once, whatever the numbers") {
 
 TEST_CASE("more ranks than processors share them") {
   CHECK(processors(Bind::cores, machine(1, 1), Devices(3)) == std::vector<Numbers>{{0}, {1}, {0}});
+}
+
+// The expected processors are those of Hydra 4.0 (HYDRA_TOPO_DEBUG=1) and of Open MPI 4.1
+// (--display-map) with HWLOC_SYNTHETIC="package:2 numa:2 l3:1 core:4 pu:2".
+TEST_CASE("levels: as -bind-to and -map-by of Hydra and Open MPI") {
+  using enum Level;
+  CHECK(by_level({.map = core, .to = core}, 6) == "0-1 2-3 4-5 6-7 8-9 10-11");
+  CHECK(by_level({.map = socket, .to = core}, 6) == "0-1 16-17 2-3 18-19 4-5 20-21");
+  CHECK(by_level({.map = numa, .to = core}, 6) == "0-1 8-9 16-17 24-25 2-3 10-11");
+  CHECK(by_level({.map = hwthread, .to = core}, 6) == "0-1 0-1 2-3 2-3 4-5 4-5");
+  CHECK(by_level({.map = hwthread, .to = hwthread}, 6) == "0 1 2 3 4 5");
+  CHECK(by_level({.map = core, .to = hwthread}, 6) == "0 2 4 6 8 10");
+  CHECK(by_level({.map = socket, .to = hwthread}, 6) == "0 16 1 17 2 18");
+  CHECK(by_level({.map = socket, .to = socket}, 3) == "0-15 16-31 0-15");
+  CHECK(by_level({.map = numa, .to = numa}, 5) == "0-7 8-15 16-23 24-31 0-7");
+  CHECK(by_level({.map = socket, .to = numa}, 6) == "0-7 16-23 8-15 24-31 0-7 16-23");
+  CHECK(by_level({.map = core, .to = numa}, 6) == "0-7 0-7 0-7 0-7 8-15 8-15");
+  CHECK(by_level({.map = l3cache, .to = core}, 4) == "0-1 8-9 16-17 24-25");
+  CHECK(by_level({.map = numa, .to = socket}, 3) == "0-15 0-15 16-31");
+}
+
+TEST_CASE("levels: several parts a rank, ranks per part, and the end of the parts") {
+  using enum Level;
+  CHECK(by_level({.map = node, .to = core, .width = 2}, 3) == "0-3 4-7 8-11");
+  CHECK(by_level({.map = socket, .to = core, .width = 2}, 6) == "0-3 16-19 4-7 20-23 8-11 24-27");
+  CHECK(by_level({.map = node, .to = hwthread, .width = 3}, 3) == "0-2 3-5 6-8");
+  CHECK(by_level({.map = socket, .to = socket, .width = 2}, 2) == "0-15 16-31");
+  CHECK(by_level({.map = socket, .to = numa, .per_part = 2}, 4) == "0-7 8-15 16-23 24-31");
+  CHECK(by_level({.map = socket, .to = core, .per_part = 2}, 5) == "0-1 2-3 16-17 18-19 4-5");
+  NodeTopology three;
+  for (int i = 0; i < 3; ++i) three.processors.push_back({i, i, 0});
+  CHECK(by_level({.map = node, .to = core, .width = 2}, 4, three) == "0-1 0,2 1-2 0-1");
+  const std::string all = by_level({.map = node, .to = core}, 18);
+  CHECK(all.ends_with("30-31 0-1 2-3"));
+}
+
+TEST_CASE("levels: ranks numbered part by part") {
+  using enum Level;
+  CHECK(by_level({.map = socket, .to = core, .fill = true}, 5) == "0-1 2-3 4-5 16-17 18-19");
+  CHECK(by_level({.map = socket, .to = socket, .fill = true}, 4) == "0-15 0-15 16-31 16-31");
+}
+
+TEST_CASE("levels: a socket inside of a NUMA node, and a machine that tells nothing") {
+  using enum Level;
+  NodeTopology topology;  // two sockets that share one NUMA node, as BIOS settings can make it
+  for (int number = 0; number < 4; ++number)
+    topology.processors.push_back({number, number, 0, number / 2, number / 2});
+  CHECK(by_level({.map = numa, .to = socket}, 3, topology) == "0-1 2-3 0-1");
+  CHECK(by_level({.map = socket, .to = numa}, 2, topology) == "0-3 0-3");
+  CHECK(by_level({.map = socket, .to = core}, 2, {}) == "any any");
 }
 
 TEST_CASE("bindings in words") {

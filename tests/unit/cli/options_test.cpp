@@ -187,7 +187,7 @@ TEST_CASE("wrong use: the whole message") {
        "  hint: use --ppn N for ranks per host, -n N for all ranks"},
       {{"-hosts", "a,b", "--", "a"}, "unknown option -hosts\n  hint: use --host a:4,b"},
       {{"-n", "1", "--", "a", ":", "--grace", "3", "--", "b"},
-       "unknown option --grace\n  hint: only -n, --role, --host, -x and --wdir may follow ':'; put "
+       "unknown option --grace\n  hint: only -n, --ppn, --role, --host, -x and --wdir may follow ':'; put "
        "options of the job first"},
       {{"--detach", "--stdin", "all", "--", "a"},
        "--detach and --stdin cannot be combined\n"

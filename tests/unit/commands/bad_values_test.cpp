@@ -48,6 +48,7 @@ Values nonsense_for(std::string_view argument) {
       {"WHEN", {"sometimes"}},
       {"MODE", {"maybe"}},
       {"FORM", {"xml"}},
+      {"HOW", {"sideways"}},
       {"hf", {"xml"}},
       {"NODE[/NODES[:ID]]", {"one", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},

@@ -14,26 +14,27 @@ namespace {
 
 /// Words that every mpirun adds, without --prefix.
 const std::string kAlways = "--mpi-env=openmpi,mpich --prefix '' --stdin 0 ";
-const std::string kHydra = "--oversubscribe --env all " + kAlways;
+const std::string kOpenMpi = "--bind openmpi " + kAlways;
+const std::string kHydra = "--oversubscribe=rounds --env all " + kAlways;
 
 }  // namespace
 
 TEST_CASE("mpirun: ranks and hosts") {
-  CHECK(meant("mpirun -np 4 ./a.out x") == kAlways + "-n 4 -- ./a.out x");
-  CHECK(meant("mpirun ./a.out") == kAlways + "-n all -- ./a.out");
-  CHECK(meant("mpiexec --n 4 -H a:2,b:2 ./a.out") == kAlways + "-n 4 --host a:2,b:2 -- ./a.out");
+  CHECK(meant("mpirun -np 4 ./a.out x") == kOpenMpi + "-n 4 -- ./a.out x");
+  CHECK(meant("mpirun ./a.out") == kOpenMpi + "-n all -- ./a.out");
+  CHECK(meant("mpiexec --n 4 -H a:2,b:2 ./a.out") == kOpenMpi + "-n 4 --host a:2,b:2 -- ./a.out");
   CHECK(meant("mpirun --hostfile hosts -N 8 ./a.out") ==
-        "--hostfile hosts --ppn 8 " + kAlways + "-- ./a.out");
+        "--hostfile hosts --ppn 8 " + kOpenMpi + "-- ./a.out");
   CHECK(meant("mpirun --host a --host b --npernode 2 -np 4 ./a.out") ==
-        "--ppn 2 " + kAlways + "-n 4 --host a --host b -- ./a.out");
+        "--ppn 2 " + kOpenMpi + "-n 4 --host a --host b -- ./a.out");
   CHECK(meant("mpirun --map-by ppr:8:node -np 16 ./a.out") ==
-        "--ppn 8 " + kAlways + "-n 16 -- ./a.out");
+        "--map-by ppr:8:node " + kOpenMpi + "-n 16 -- ./a.out");
   CHECK(meant("mpirun --map-by node:OVERSUBSCRIBE -np 16 ./a.out") ==
-        "--map-by node --oversubscribe " + kAlways + "-n 16 -- ./a.out");
+        "--map-by node --bind openmpi --oversubscribe " + kAlways + "-n 16 -- ./a.out");
   CHECK(meant("mpirun -np 2 --map-by core --bind-to core ./a.out") ==
-        "--bind cores " + kAlways + "-n 2 -- ./a.out");
+        "--map-by core --bind core " + kAlways + "-n 2 -- ./a.out");
   CHECK(meant("mpirun -machinefile hosts -bynode -wdir /w -timeout 60 ./a.out") ==
-        "--hostfile hosts --map-by node " + kAlways + "--timeout 60 -n all --wdir /w -- ./a.out");
+        "--hostfile hosts --map-by node " + kOpenMpi + "--timeout 60 -n all --wdir /w -- ./a.out");
   CHECK(meant("mpirun -np 2 train.toml train.steps=2") ==
         kAlways + "-n 2 train.toml train.steps=2");
 }
@@ -41,48 +42,118 @@ TEST_CASE("mpirun: ranks and hosts") {
 TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
   CHECK(meant("mpirun -np 24 --allow-run-as-root -x NCCL_DEBUG=INFO train --deepspeed_config "
               "ds.json") ==
-        kAlways + "-n 24 -x NCCL_DEBUG=INFO -- train --deepspeed_config ds.json");
+        kOpenMpi + "-n 24 -x NCCL_DEBUG=INFO -- train --deepspeed_config ds.json");
   const auto horovod = translate(
       "mpirun -np 16 -H server1:4,server2:4 -bind-to none -map-by slot -x NCCL_DEBUG=INFO -x "
       "LD_LIBRARY_PATH -x PATH -mca pml ob1 -mca btl ^openib python train.py",
       {{"PATH", "/bin"}});
   CHECK(ds::test::join(horovod.words) ==
-        kAlways + "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
+        "--map-by slot --bind none " + kAlways +
+            "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
   CHECK(horovod.notes ==
         std::vector<std::string>{"-x LD_LIBRARY_PATH has no effect: it is not set here",
                                  "--mca pml, btl has no effect: modules of Open MPI are not used"});
   CHECK(meant("mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh --mca plm_rsh_num_concurrent 9 -np 2 "
-              "a") == kAlways + "--transport exec:/etc/mpi/kubexec.sh -n 2 -- a");
+              "a") == kOpenMpi + "--transport exec:/etc/mpi/kubexec.sh -n 2 -- a");
   CHECK(meant("mpirun --mca plm_rsh_agent /usr/bin/ssh --mca orte_default_hostfile h -np 2 a") ==
-        "--hostfile h " + kAlways + "-n 2 -- a");
+        "--hostfile h " + kOpenMpi + "-n 2 -- a");
 }
 
 TEST_CASE("mpirun: binding") {
   CHECK(meant("mpirun -np 2 --bind-to core --report-bindings a") ==
-        "--bind cores --report-bindings " + kAlways + "-n 2 -- a");
+        "--bind core --report-bindings " + kAlways + "-n 2 -- a");
   CHECK(meant("mpirun -np 2 --bind-to socket:overload-allowed a") ==
-        "--bind numa " + kAlways + "-n 2 -- a");
+        "--bind socket " + kAlways + "-n 2 -- a");
   CHECK(meant("mpirun -np 2 --bind-to core:overload-allowed a") ==
-        "--bind numa " + kAlways + "-n 2 -- a");
-  CHECK(meant("mpirun -np 2 -bind-to-core a") == "--bind cores " + kAlways + "-n 2 -- a");
-  CHECK(translate("mpirun -np 2 --bind-to board a").notes ==
-        std::vector<std::string>{
-            "--bind-to board has no effect: dslaunch binds to cores or to a NUMA node"});
+        "--bind core " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 -bind-to-core a") == "--bind core " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 --bind-to board a") == "--bind none " + kAlways + "-n 2 -- a");
+  CHECK(meant("mpirun -np 2 --bind-to numa a") ==
+        "--map-by numa --bind numa " + kAlways + "-n 2 -- a");
+  CHECK(translate("mpirun -np 2 --bind-to gpu a").notes ==
+        std::vector<std::string>{"--bind-to gpu has no effect: it must be none, hwthread, core, "
+                                 "l3cache, numa or socket"});
+  CHECK(meant("mpirun -np 2 train.toml") == kAlways + "-n 2 train.toml");
+}
+
+TEST_CASE("mpirun: mapping") {
+  const auto placed = [](const std::string& words) {
+    const std::string text = meant("mpirun " + words + " -np 2 a");
+    return text.substr(0, text.find(" --mpi-env"));
+  };
+  CHECK(placed("--map-by SOCKET:PE=2") == "--map-by socket:pe=2 --bind openmpi");
+  CHECK(placed("--map-by socket:PE=2,OVERSUBSCRIBE") ==
+        "--map-by socket:pe=2 --bind openmpi --oversubscribe");
+  CHECK(placed("--map-by package:span --rank-by fill") ==
+        "--map-by package:span --rank-by fill --bind openmpi");
+  CHECK(placed("--map-by ppr:2:socket:PE=4 --bind-to core") ==
+        "--map-by ppr:2:socket:pe=4 --bind core");
+  CHECK(placed("--map-by :OVERSUBSCRIBE") == "--map-by slot --bind openmpi --oversubscribe");
+  CHECK(placed("--map-by l2cache") == "--map-by core --bind openmpi");
+  CHECK(placed("--rank-by node") == "--rank-by node --bind openmpi");
+  CHECK(placed("--rank-by core --map-by socket") ==
+        "--map-by socket --rank-by fill --bind openmpi");
+  CHECK_THROWS_WITH(meant("mpirun --rank-by moon -np 1 a"), "--rank-by cannot be 'moon'");
+  CHECK(translate("mpirun --rank-by= --map-by= --bind-to= -np 1 a").notes.size() == 1);
+  CHECK(placed("-npersocket 2") == "--map-by ppr:2:socket --bind socket");
+  CHECK(placed("--ppr 1:numa") == "--map-by ppr:1:numa --bind openmpi");
+  CHECK(placed("-cpus-per-proc 2") == "--map-by slot:pe=2 --bind openmpi");
+  CHECK(placed("-bycore") == "--map-by core --bind openmpi");
+  CHECK(placed("--display map,bind") == "--bind openmpi --report-bindings --display-map");
+  CHECK(placed("--map-by slot:NOLOCAL") == "--map-by slot --bind openmpi --no-local");
+  CHECK(placed("--mca hwloc_base_binding_policy none") == "--bind none");
+  CHECK(placed("--mca rmaps_base_mapping_policy node:PE=2") == "--map-by node:pe=2 --bind openmpi");
+  CHECK(meant("mpirun -np 2 a", {{"OMPI_MCA_hwloc_base_binding_policy", "none"}}) ==
+        "--bind none " + kAlways + "-n 2 -- a");
+  CHECK(
+      meant("mpirun --bind-to core -np 2 a", {{"PRTE_MCA_hwloc_default_binding_policy", "none"}}) ==
+      "--bind core " + kAlways + "-n 2 -- a");
+  CHECK(placed("-nolocal") == "--bind openmpi --no-local");
+  CHECK(placed("-display-map") == "--bind openmpi --display-map");
+  CHECK(meant("mpirun --map-by ppr:1:numa a") ==
+        "--map-by ppr:1:numa --bind openmpi " + kAlways + "-- a");
+  for (const char* policy : {"seq", "rankfile", "core:PE-LIST=1"}) {
+    CAPTURE(policy);
+    CHECK(
+        refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));
+  }
+}
+
+TEST_CASE("Hydra binds only if it is told to") {
+  const auto placed = [](const std::string& words) {
+    const std::string text = meant("mpiexec.hydra " + words + " -n 2 a");
+    return text.substr(0, text.find("--oversubscribe"));
+  };
+  CHECK(placed("").empty());
+  CHECK(placed("-bind-to core:2") == "--map-by slot:pe=2 --bind core ");
+  CHECK(placed("-bind-to core -map-by socket") == "--map-by socket --bind core ");
+  CHECK(placed("-map-by core") == "--map-by core --bind none ");
+  CHECK(placed("-bind-to rr") == "--map-by core --bind hwthread ");
+  CHECK(meant("mpiexec.hydra -n 2 a", {{"HYDRA_BINDING", "core"}, {"MPIEXEC_TIMEOUT", "9"}}) ==
+        "--bind core " + kHydra + "--timeout 9 -n 2 -- a");
+  CHECK(meant("mpiexec.hydra -n 2 a", {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
+        kHydra + "-n 2 -- a");
+  CHECK(translate("mpiexec.hydra -n 2 a", {{"I_MPI_PIN_DOMAIN", "omp"}}).notes ==
+        std::vector<std::string>{"I_MPI_PIN_DOMAIN has no effect: use -bind-to and -map-by"});
 }
 
 TEST_CASE("mpirun: variables, the last one of a name; values that nobody else shall see") {
   const auto seen = translate("mpirun -x A=1 -x B=x=y -x A=2 -x RANK=3 -x MY_* -np 1 sh -x C=3");
-  CHECK(ds::test::join(seen.words) == kAlways + "-n 1 -x B=x=y -x A=2 -x MY_* -- sh -x C=3");
+  CHECK(ds::test::join(seen.words) == kOpenMpi + "-n 1 -x B=x=y -x A=2 -x MY_* -- sh -x C=3");
   CHECK(seen.notes ==
         std::vector<std::string>{"-x RANK has no effect: dslaunch sets it for each rank"});
   CHECK(seen.secrets == std::vector<SecretPlace>{{1, 2}, {3, 2}, {5, 2}, {7, 5}});
 }
 
 TEST_CASE("mpirun: several programs") {
-  CHECK(meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
-        kAlways + "-n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
-  CHECK(refused("mpirun -np 1 a : -np 1 --timeout 5 b")
-            .starts_with("mpirun: --timeout applies to the whole job"));
+  CHECK(
+      meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
+      kOpenMpi +
+          "--separate -n 1 -x A=1 -- ./master : -n 3 --host b --wdir /w -- ./worker : -- ./rest x");
+  CHECK(meant("mpirun -np 1 a : -np 1 --timeout 5 b") ==
+        kOpenMpi + "--timeout 5 --separate -n 1 -- a : -n 1 -- b");
+  CHECK(meant("mpirun -N 1 a : -N 2 b") ==
+        "--ppn 1 " + kOpenMpi + "--separate -- a : --ppn 2 -- b");
   CHECK(refused("mpirun -np 1 a :").starts_with("mpirun: no program is given"));
   CHECK(refused("mpirun -np 1 train.toml : -np 1 a")
             .starts_with("mpirun: train.toml cannot run beside other programs"));
@@ -90,10 +161,11 @@ TEST_CASE("mpirun: several programs") {
 
 TEST_CASE("mpirun: output and input") {
   CHECK(meant("mpirun -np 2 --tag-output --timestamp-output a") ==
-        "--mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps --stdin 0 -n 2 -- "
+        "--bind openmpi --mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps "
+        "--stdin 0 -n 2 -- "
         "a");
   CHECK(meant("mpirun -np 2 --stdin all --output-filename out a") ==
-        "--mpi-env=openmpi,mpich --prefix '' --log-dir out --stdin all -n 2 -- a");
+        "--bind openmpi --mpi-env=openmpi,mpich --prefix '' --log-dir out --stdin all -n 2 -- a");
 }
 
 TEST_CASE("mpiexec of MPICH and Intel MPI") {
@@ -103,8 +175,17 @@ TEST_CASE("mpiexec of MPICH and Intel MPI") {
               {{"X", "1"}}) ==
         "--ppn 2 " + kHydra + "--iface eth1 -n 4 --host a,b -x OMP_NUM_THREADS=4 -x X -- a");
   CHECK(meant("mpiexec.hydra -genvnone -l -n 2 -env A 1 a : -n 1 -env A 2 b") ==
-        "--oversubscribe --env none --mpi-env=openmpi,mpich --prefix [{rank}]  --stdin 0 -n 2 -x "
+        "--oversubscribe=rounds --env none --mpi-env=openmpi,mpich --prefix [{rank}]  --stdin 0 "
+        "--separate -n 2 -x "
         "A=1 -- a : -n 1 -x A=2 -- b");
+  CHECK(meant("mpiexec.hydra -n 1 -env A 1 a : -n 1 -genv A 2 -genv B 3 b") ==
+        kHydra + "--separate -n 1 -x B=3 -x A=1 -- a : -n 1 -x A=2 -x B=3 -- b");
+  CHECK(meant("mpiexec.hydra -launcher-exec ./go -n 1 a") ==
+        "--oversubscribe=rounds --env all " + kAlways + "--transport exec:./go -n 1 -- a");
+  CHECK(
+      meant("mpiexec.hydra -prepend-pattern %r@%h%%: -hosts-group n[1-2] -n 2 a") ==
+      "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --prefix {rank}@{host}%: --stdin 0 "
+      "-n 2 --host n[1-2] -- a");
   const auto pair = translate("mpiexec.hydra -genv KEY secret -n 1 a");
   CHECK(pair.secrets == std::vector<SecretPlace>{{2, 0}});
 }
@@ -116,7 +197,6 @@ TEST_CASE("mpirun: what cannot be") {
         "mpirun: -np needs a value\n  hint: see dslaunch as mpirun --help");
   CHECK(refused("mpirun -mca btl") ==
         "mpirun: -mca needs NAME VALUE\n  hint: see dslaunch as mpirun --help");
-  CHECK(refused("mpirun --map-by ppr:2:socket a").starts_with("mpirun: --map-by ppr:2:socket"));
   CHECK(refused("mpirun -rf ranks a") ==
         "mpirun: -rf is not supported\n  hint: use -hostfile to set the slots of hosts");
   CHECK(refused("mpirun --enable-recovery a").find("the first failure stops the job") !=

@@ -202,6 +202,33 @@ TEST_CASE("--oversubscribe spreads what is too much, up to max-slots") {
         7);
 }
 
+TEST_CASE("numbers of ranks need not follow the way they are dealt out") {
+  Asked asked;
+  asked.request.rank_by_node = true;
+  CHECK(placed(kHosts, asked.ranks(5).request) == "a: 0 3 4 | b: 1 | c: 2");
+  asked.request.by_node = true;
+  asked.request.rank_by_node = false;
+  CHECK(placed(kHosts, asked.ranks(4).request) == "a: 0 1 | b: 2 | c: 3");
+}
+
+TEST_CASE("rounds fill the slots of all hosts again, as Hydra does") {
+  Asked asked;
+  asked.request.oversubscribe = asked.request.rounds = true;
+  CHECK(placed("a\nb\nc", asked.ranks(7).request) == "a: 0 3 6 | b: 1 4 | c: 2 5");
+  CHECK(placed("a slots=2\nb", asked.ranks(8).request) == "a: 0 1 3 4 6 7 | b: 2 5");
+  CHECK(placed("a\nb\nc", asked.ranks(2).group(3).request) == "a: 0 3 | b: 1 4 | c: 2");
+  CHECK(placed("a slots=1 max-slots=2\nb", Asked(asked).ranks(9).request) ==
+        "a: 0 2 | b: 1 3 4 5 6 7 8 9 10");
+}
+
+TEST_CASE("a program can have its own number of ranks on each host") {
+  Asked asked;
+  asked.ranks(1).group(4).request.groups[1].per_host = 2;
+  CHECK(placed("a slots=4\nb slots=4", asked.request) == "a: 0 1 2 | b: 3 4");
+  asked.request.groups[1].ranks = std::nullopt;
+  CHECK(placed("a slots=4\nb slots=4", asked.request) == "a: 0 1 2 | b: 3 4");
+}
+
 TEST_CASE("--ppn sets the ranks of each host") {
   Asked asked;
   asked.request.ranks_per_host = 2;

@@ -112,3 +112,23 @@ TEST_CASE("ranks of several programs know theirs") {
     if (name.starts_with("ROLE_")) roles += fmt::format("{}={} ", name, value);
   CHECK(roles == "ROLE_NAME=actor ROLE_RANK=2 ROLE_WORLD_SIZE=3 ");
 }
+
+TEST_CASE("a default binding leaves crowded nodes and containers with little CPU time alone") {
+  JobRequest request;
+  request.placement = place_groups(parse_hostfile("a", "hosts"), {}, 0);
+  request.programs = {{.argv = {"x"}}};
+  request.bind = Bind::level;
+  request.level = {.to = Level::core};
+  request.bind_by_default = true;
+  const auto bound = [&](std::uint32_t quota_milli, std::uint32_t cores = 8) {
+    const Hello hello{.cores = cores, .quota_milli = quota_milli, .core_threads = 2};
+    return make_spec(request, request.placement, 0, JobIdentity{}, hello, false).bind;
+  };
+  CHECK(bound(0) == Bind::level);
+  CHECK(bound(8000) == Bind::level);
+  CHECK(bound(2500) == Bind::none);
+  CHECK(bound(0, 2) == Bind::level);
+  CHECK(bound(0, 1) == Bind::none);  // a hardware thread, but no core, for its rank
+  request.bind_by_default = false;   // the user asked for it
+  CHECK(bound(2500) == Bind::level);
+}

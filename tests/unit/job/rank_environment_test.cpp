@@ -73,6 +73,7 @@ TEST_CASE("defaults give way to what the user has set, wherever") {
   CHECK(of(remote, {.own_names = {threads}}) == "8");
   CHECK(of(local, {.given = {{threads, "5"}}}) == "5");
   CHECK(of(local, {.here = EnvList{}, .own_names = {threads}}) == "8");
+  CHECK(of({.cores = 8, .bound = true}, {}) == "inherited");  // two threads on one core of 64
   CHECK(map_of(node_env(one, 0, kJob, local, {})).at("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "1");
 }
 
@@ -95,6 +96,8 @@ TEST_CASE("names of other launchers, on request") {
       map_of(family_env(placement, 2, {.openmpi = true, .mpich = true, .horovod = true}));
   CHECK(seen.at("OMPI_COMM_WORLD_RANK") == "2");
   CHECK(seen.at("OMPI_COMM_WORLD_LOCAL_SIZE") == "3");
+  CHECK(seen.at("OMPI_UNIVERSE_SIZE") == "6");
+  CHECK(seen.at("OMPI_APP_CTX_NUM_PROCS") == "6");
   CHECK(seen.at("PMI_SIZE") == "6");
   CHECK(seen.at("MPI_LOCALRANKID") == "1");
   // Of the three nodes, two have a second rank, and b is the first of these.
