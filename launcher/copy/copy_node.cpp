@@ -6,15 +6,19 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "engine/base/error.h"
 #include "launcher/copy/copy_frames.h"
 #include "launcher/copy/copy_source.h"
+#include "launcher/copy/relay.h"
 #include "launcher/copy/target_files.h"
 
 namespace ds::launcher::copy {
@@ -57,21 +61,49 @@ Base open_base(const std::string& path, bool into_folder) {
   return base;
 }
 
-class CopyNode {
+/// Threads: the main one reads standard input. Those of the relay use the target as well, under the
+/// lock.
+class CopyNode : public RelayFiles {
  public:
-  int run() {
+  /// Does not return when standard input ends: threads of the relay may still use this object.
+  void run() {
     send(CopyHello{copy_version()});
     Bytes buffer(kReadAtOnce);
     while (true) {
-      flush();
+      flush_under_lock();
       const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return 0;
+      if (got <= 0) ::_exit(0);
       decoder_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
+      const std::lock_guard guard(lock_);
       while (auto message = decoder_.next()) handle(*message);
       if (decoder_.error()) fail(*decoder_.error());
-      if (target_ && target_->problem()) fail(*target_->problem());
+      check_target();
+      changed_.notify_all();
     }
+  }
+
+  std::optional<CopyTarget::Progress> wait(std::uint32_t id, std::uint64_t from,
+                                           std::chrono::milliseconds limit) override {
+    std::unique_lock guard(lock_);
+    using Stage = CopyTarget::Progress::Stage;
+    std::optional<CopyTarget::Progress> known;
+    changed_.wait_for(guard, limit, [&] {
+      known = target_ ? target_->progress(id) : std::nullopt;
+      return known && (known->stage == Stage::done || known->stage == Stage::failed ||
+                       (known->stage == Stage::receiving && known->bytes > from));
+    });
+    return known;
+  }
+  UniqueFd open(const std::string& path, bool part) override {
+    const std::lock_guard guard(lock_);
+    return files_->open_to_read(path, part);
+  }
+  Digest digest(const CopyTarget::Progress& file) override {
+    const std::lock_guard guard(lock_);
+    Hasher hasher(task_.seed);
+    (void)files_->hash(file.path, false, file.bytes, hasher);
+    return hasher.digest();
   }
 
  private:
@@ -96,7 +128,56 @@ class CopyNode {
                                                          .keep = task.keep,
                                                          .quick = task.quick,
                                                          .first_name = base.first_name},
-                                           [this](const CopyMessage& message) { send(message); });
+                                           [this](const CopyMessage& message) { answer(message); });
+  }
+  /// Sends what the target has to say: requests to the parent, once it is known, the rest to the
+  /// root.
+  void answer(const CopyMessage& message) {
+    if (!std::holds_alternative<CopyFetch>(message)) return send(message);
+    if (!knows_parent_)
+      waiting_.push_back(std::get<CopyFetch>(message));
+    else if (parent_)
+      parent_->send(message);
+    else
+      send(message);
+  }
+  void on(const CopyServe& serve) {
+    key_ = JoinKey::from_hex(serve.key).value_or(JoinKey::random());
+    send(CopyServes{serve_children(serve.address, key_, *this)});
+  }
+  void on(const CopyParent& parent) {
+    if (knows_parent_) fail("invalid data: a second parent");
+    knows_parent_ = true;
+    if (!parent.address.empty())
+      parent_ = std::make_unique<ParentLink>(
+          parent.address, parent.port, key_,
+          ParentLink::Events{.on_message = [this](const auto& m) { take_from_parent(m); },
+                             .on_idle = [this] { flush_under_lock(); },
+                             .on_lost = [this](const std::string& why) { lose_parent(why); }});
+    for (const CopyFetch& fetch : std::exchange(waiting_, {})) answer(fetch);
+  }
+  void take_from_parent(const CopyMessage& message) {
+    const std::lock_guard guard(lock_);
+    if (const auto* data = std::get_if<CopyData>(&message)) target_->on(*data);
+    if (const auto* end = std::get_if<CopyEnd>(&message)) target_->on(*end);
+    changed_.notify_all();
+  }
+  /// Gets everything that is missing from the root.
+  void lose_parent(const std::string& why) {
+    const std::lock_guard guard(lock_);
+    parent_.reset();
+    if (target_->problem()) {
+      const std::string line = *target_->problem() + "\n";
+      (void)!::write(STDERR_FILENO, line.data(), line.size());
+      ::_exit(1);
+    }
+    if (target_->finished()) return;
+    send(CopyOrphan{why});
+    target_->fetch_again();
+    flush();
+  }
+  void check_target() {
+    if (target_ && target_->problem()) fail(*target_->problem());
   }
   void list() {
     list_ = list_sources(task_.paths, task_.recursive);
@@ -131,6 +212,10 @@ class CopyNode {
     encode(out_, message);
     if (out_.size() >= kFlushAt) flush();
   }
+  void flush_under_lock() {
+    const std::lock_guard guard(lock_);
+    flush();
+  }
   void flush() {
     for (std::size_t at = 0; at < out_.size();) {
       const ssize_t wrote = ::write(STDOUT_FILENO, out_.data() + at, out_.size() - at);
@@ -141,25 +226,32 @@ class CopyNode {
     out_.clear();
   }
 
+  std::mutex lock_;  // for all below, but the decoder
+  std::condition_variable changed_;
   CopyDecoder decoder_;
   CopyTask task_;
   Bytes out_;
   SourceList list_;                     // what this node sends
   std::unique_ptr<TargetFiles> files_;  // what this node receives
   std::unique_ptr<CopyTarget> target_;
+  JoinKey key_;
+  bool knows_parent_ = false;
+  std::vector<CopyFetch> waiting_;      // until the parent is known
+  std::unique_ptr<ParentLink> parent_;  // null: the root
 };
 
 }  // namespace
 
 int run_copy_node() {
   std::signal(SIGPIPE, SIG_IGN);
+  CopyNode node;
   try {
-    return CopyNode().run();
+    node.run();
   } catch (const Error& problem) {
     const std::string line = problem.for_people() + "\n";
     (void)!::write(STDERR_FILENO, line.data(), line.size());
-    return 1;
   }
+  ::_exit(1);  // threads of the relay may still use the node
 }
 
 }  // namespace ds::launcher::copy
