@@ -4,6 +4,7 @@
 
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "launcher/cli/option_table.h"
@@ -25,12 +26,13 @@ struct CopyOptions {
   doctor::DoctorOptions where;  // hosts, -l, and the options of reach_options()
   CopyTask task;
   exec::ExecPolicy policy;
-  int children = 2;
+  std::optional<int> children;  // --tree
 };
 
 using CopyDef = OptionDef<CopyOptions>;
 constexpr int kMostCopyNodes = 65536;
-constexpr std::size_t kTreeFrom = 64;  // fewer nodes: the root sends to all
+constexpr std::size_t kTreeFrom = 64;  // without --tree; fewer nodes: the root sends to all
+constexpr int kChildren = 2;
 
 constexpr CopyDef kCopyWhere[] = {
     {{"--hostfile", "FILE", "Read hosts from FILE, as for a job (\"-\": standard input)"},
@@ -66,9 +68,11 @@ constexpr CopyDef kCopyRunning[] = {
 
 constexpr CopyDef kTreeOption[] = {
     {{"--tree", "N",
-      "Let each node pass the files on to N others, from 64 nodes on; 0: the\n"
-      "launcher sends to all (default: 2)"},
-     set_number<0, 64, &CopyOptions::children>},
+      "Let each node pass the files on to N others; 0: the launcher sends to all\n"
+      "(default: 2 from 64 nodes on, else 0)"},
+     [](CopyOptions& o, const GivenOption& given) {
+       o.children = static_cast<int>(number_value(given, 0, 64));
+     }},
 };
 
 OptionTable copy_options(CopyOptions& options, bool sends) {
@@ -108,9 +112,11 @@ int run_with(const Command& command, OptionTable table, CopyOptions& options, in
   request.task.into_folder = words.size() > 1 || request.target.ends_with('/');
   request.sources = words;
   request.task.paths = sends ? std::vector{request.target} : words;
+  // With a fan-out, nodes that pass files on would keep their places to the end.
   const bool all_at_once = options.policy.fanout == 0;
-  if (sends && all_at_once && request.exec.hosts.size() >= kTreeFrom)
-    request.children = options.children;
+  if (options.children && !all_at_once) usage_error("--tree and --fanout cannot be combined");
+  if (sends && all_at_once && (options.children || request.exec.hosts.size() >= kTreeFrom))
+    request.children = options.children.value_or(kChildren);
   request.progress = ::isatty(STDERR_FILENO) == 1;
   exec::ExecRequest& run = request.exec;
   run.policy = options.policy;
