@@ -20,11 +20,11 @@ struct ExecRequest {
   std::vector<NodeRoute> routes;  // by node, in the order of the hosts
   std::vector<std::string> argv;
   std::string subcommand = "exec";  // for `dslaunch ps`
-  bool shell = true;          // argv, joined by spaces, goes to the login shell
-  bool fill_percents = true;  // %h, %n, %u
-  std::string user;           // for %u if a host names no user
-  std::string folder;         // empty: the home directory
-  bool leave = false;         // keep background processes of the command alive
+  bool shell = true;                // argv, joined by spaces, goes to the login shell
+  bool fill_percents = true;        // %h, %n, %u
+  std::string user;                 // for %u if a host names no user
+  std::string folder;               // empty: the home directory
+  bool leave = false;               // keep background processes of the command alive
   ExecPolicy policy;
   ExecOutputSetup output;
   int in_fd = -1;                            // copied to every command; -1: /dev/null

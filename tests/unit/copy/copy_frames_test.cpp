@@ -10,8 +10,8 @@ using namespace ds::launcher::copy;
 using ds::launcher::Bytes;
 
 TEST_CASE("docs/protocol.md names every message of a copy") {
-  CHECK(ds::test::rows_of_page("## Copies", "## Lines") == ds::test::rows_of_description(
-                                                        describe_copy_frames()));
+  CHECK(ds::test::rows_of_page("## Copies", "## Lines") ==
+        ds::test::rows_of_description(describe_copy_frames()));
 }
 
 TEST_CASE("a message comes out as it went in, in any pieces") {
