@@ -17,12 +17,12 @@ namespace ds::launcher {
 namespace {
 
 const Command kCommands[] = {
-    kExecCommand,    kDoctorCommand,    kPlanCommand,      kInspectCommand, kExportCommand,
+    kExecCommand,    kCopyCommand,      kRcopyCommand,     kDoctorCommand,    kPlanCommand,      kInspectCommand, kExportCommand,
     kSampleCommand,  kEvalCommand,      kDataCommand,      kConvertCommand, kAverageCommand,
     kReportCommand,  kK8sCommand,       kPsCommand,        kTailCommand,    kAttachCommand,
     kCheckpointCommand, kKillCommand,   kAsCommand,        kHelpCommand,    kManCommand,
     kCompletionCommand,
-    kNodeFactsCommand, kAgentCommand,
+    kCopyNodeCommand,  kNodeFactsCommand, kAgentCommand,
 };
 
 int run_help(int argc, char** argv) {

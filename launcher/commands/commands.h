@@ -15,6 +15,9 @@ namespace ds::launcher {
 
 // Commands on nodes.
 extern const Command kExecCommand;       // one command per node (pdsh)
+extern const Command kCopyCommand;       // files to every node (pdcp)
+extern const Command kRcopyCommand;      // files from every node (rpdcp)
+extern const Command kCopyNodeCommand;   // run by `copy` and `rcopy` on a node
 extern const Command kDoctorCommand;     // checks every node
 extern const Command kAgentCommand;      // the agent on a node
 extern const Command kNodeFactsCommand;  // run by `doctor` on a node

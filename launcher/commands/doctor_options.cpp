@@ -108,7 +108,7 @@ std::vector<Host> hosts_of(const DoctorOptions& options) {
   else if (!picks.empty())
     parser.add_hosts(hosts_of_picks(picks));
   else if (options.lists.empty() && !add_default_hosts(parser))
-    usage_error("no hosts are given", "for example: dslaunch doctor --hostfile hosts");
+    usage_error("no hosts are given", "for example: " + options.example);
   for (const std::string& list : options.lists) parser.add(list, "-w");
   for (const std::string& list : options.excluded) parser.exclude(list, "-x");
   std::vector<Host> hosts = chosen(parser.hosts(), selection);

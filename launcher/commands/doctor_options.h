@@ -23,6 +23,7 @@ struct DoctorOptions {
   bool skip_bad = false;
   std::optional<std::string> good_hosts;
   ReachOptions reach;
+  std::string example = "dslaunch doctor --hostfile hosts";  // for messages
 };
 
 /// Returns the option table. `options` must outlive it.

@@ -26,7 +26,7 @@ JobInfo describe(const ExecRequest& request, const JobIdentity& identity) {
   info.ranks = info.nodes = static_cast<std::uint32_t>(request.hosts.size());
   info.folder = request.folder;
   info.command = request.argv;
-  info.command.insert(info.command.begin(), "exec");
+  info.command.insert(info.command.begin(), request.subcommand);
   return info;
 }
 
@@ -63,6 +63,8 @@ class Exec {
     if (request_.pdsh) pdsh_.emplace(*request_.pdsh, names_, output_, control_);
     if (!control_.problem().empty())
       say("dslaunch: this command cannot be seen by dslaunch ps: " + control_.problem());
+    if (hooks_.input != nullptr)
+      hooks_.input->begin([this](int node, const Stdin& input) { links_.send(node, input); });
     if (request_.in_fd < 0) return;
     const auto nodes = static_cast<int>(names_.size());
     const int fanout = request_.policy.fanout;
@@ -103,10 +105,11 @@ class Exec {
     } else if (std::holds_alternative<Ready>(message)) {
       feed(AgentReady{node});
     } else if (const auto* exited = std::get_if<Exited>(&message)) {
-      if (input_) input_->left(node);
+      input_left(node);
       feed(CommandEnded{node, rank_end(*exited)});
     } else if (const auto* taken = std::get_if<Credit>(&message)) {
       if (input_) input_->taken(node, taken->bytes);
+      if (hooks_.input != nullptr) hooks_.input->taken(node, taken->bytes);
     } else if (const auto* problem = std::get_if<Problem>(&message)) {
       feed(AgentLost{node, name(node) + ": " + problem->text, {}});
       if (pdsh_) pdsh_->ended(node, fanout_);
@@ -180,7 +183,7 @@ class Exec {
     spec.node_timeout_ms = static_cast<std::uint32_t>(request_.policy.node_timeout.count());
     spec.job_cookie = job_id_text(identity_.id);
     spec.leave = request_.leave;
-    spec.ranks.push_back({.rank = node, .has_stdin = input_.has_value()});
+    spec.ranks.push_back({.rank = node, .has_stdin = input_ || hooks_.input != nullptr});
     links_.send(node, spec);
     output_.prepared(node);
   }
@@ -188,10 +191,15 @@ class Exec {
     if (pdsh_) pdsh_->started(action.node);
     links_.send(action.node, Go{});
     if (input_) input_->started(action.node);
+    if (hooks_.input != nullptr) hooks_.input->started(action.node);
   }
   void perform(const CloseAgent& action) {
-    if (input_) input_->left(action.agent);
+    input_left(action.agent);
     links_.perform(action);
+  }
+  void input_left(int node) {
+    if (input_) input_->left(node);
+    if (hooks_.input != nullptr) hooks_.input->left(node);
   }
   void perform(const SendSweep&) {}  // exec dials no host again
   void perform(const ListNodes& action) {

@@ -55,7 +55,7 @@ const std::vector<Library> kLibraries = {
      {"engine/kernels/cuda/", "engine/device/cuda/", "engine/comm/nccl/"}},
     {"OpenSSL", {"openssl/"}, {"launcher/", "runner/", "engine/comm/"}},
     {"JSON", {"nlohmann/"}, {"launcher/", "runner/", "engine/"}},
-    {"xxHash", {"xxhash"}, {"engine/"}},
+    {"xxHash", {"xxhash"}, {"engine/", "launcher/copy/"}},
     {"Apache Arrow", {"arrow/", "parquet/"}, {"engine/packing/parquet/"}},
     {"OpenPMIx", {"pmix"}, {"launcher/pmix/"}},
     {"zlib", {"zlib"}, {"engine/packing/"}},

@@ -53,12 +53,14 @@ netns_add() {
   ip -n "$head_ns" link set "$leg" master br0 up
 }
 
-# The sshd of node N; more lines for its config: netns_sshd_lines, an array.
+# The sshd of node N; more lines for its config: netns_sshd_lines, an array. Commands that run before it, in a mount
+# namespace of the node: netns_start_lines.
 netns_sshd() {
   local dir=$netns_dir/node$1
   cat > "$dir/start" << END
 hostname node$1
 mount -t tmpfs -o size=256m tmpfs /dev/shm # as hosts of their own: MPI ranks of one host meet there
+${netns_start_lines-}
 exec /usr/sbin/sshd -f $dir/sshd_config -E $dir/sshd.log
 END
   # The prefix word splits on purpose: a host name of its own, in the node's network.

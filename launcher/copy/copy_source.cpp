@@ -1,0 +1,241 @@
+#include "launcher/copy/copy_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace ds::launcher::copy {
+namespace {
+
+constexpr std::size_t kBlocksKept = 64;
+constexpr std::size_t kFilesOpen = 64;
+constexpr std::size_t kHashAtOnce = 4 * SharedSource::kBlock;
+const Bytes kNoBytes;
+
+std::int64_t modified_of(const struct stat& known) {
+  return std::int64_t{known.st_mtim.tv_sec} * 1'000'000'000 + known.st_mtim.tv_nsec;
+}
+
+/// Collects the entries of one walk.
+class Lister {
+ public:
+  Lister(SourceList& list, bool recursive) : list_(list), recursive_(recursive) {}
+
+  void add(const std::string& place, const std::string& path) {
+    struct stat known {};
+    const int flags = recursive_ ? AT_SYMLINK_NOFOLLOW : 0;
+    if (::fstatat(AT_FDCWD, place.c_str(), &known, flags) != 0)
+      return refuse(place, std::strerror(errno));
+    CopyEntry entry{.id = static_cast<std::uint32_t>(list_.entries.size()),
+                    .path = path,
+                    .mode = known.st_mode & 07777U,
+                    .modified = modified_of(known)};
+    if (path.size() > kMaxPathBytes) return refuse(place, "the path is too long");
+    if (S_ISREG(known.st_mode)) {
+      entry.size = static_cast<std::uint64_t>(known.st_size);
+      if (::access(place.c_str(), R_OK) != 0) return refuse(place, std::strerror(errno));
+    } else if (S_ISLNK(known.st_mode)) {
+      entry.kind = EntryKind::link;
+      std::string target(kMaxPathBytes, '\0');
+      const ssize_t size = ::readlink(place.c_str(), target.data(), target.size());
+      if (size < 0) return refuse(place, std::strerror(errno));
+      entry.link = target.substr(0, static_cast<std::size_t>(size));
+    } else if (S_ISDIR(known.st_mode)) {
+      if (!recursive_) return refuse(place, "is a folder; copy folders with -r");
+      entry.kind = EntryKind::folder;
+    } else {
+      return refuse(place, "is not a file, folder or link");
+    }
+    const bool folder = entry.kind == EntryKind::folder;
+    list_.entries.push_back(std::move(entry));
+    list_.places.push_back(place);
+    if (folder) add_content(place, path);
+  }
+  void refuse(const std::string& place, const std::string& why) {
+    if (list_.problem.empty()) list_.problem = fmt::format("{}: {}", place, why);
+    ++refused_;
+  }
+  [[nodiscard]] std::size_t refused() const { return refused_; }
+
+ private:
+  void add_content(const std::string& place, const std::string& path) {
+    std::error_code error;
+    std::vector<std::string> names;
+    for (std::filesystem::directory_iterator at(place, error), end; !error && at != end;
+         at.increment(error))
+      names.push_back(at->path().filename().string());
+    if (error) return refuse(place, error.message());
+    std::ranges::sort(names);
+    for (const std::string& name : names)
+      if (!name.ends_with(".dslaunch-part")) add(place + "/" + name, path + "/" + name);
+  }
+
+  SourceList& list_;
+  bool recursive_;
+  std::size_t refused_ = 0;
+};
+
+/// Returns the last name of a path, also of "." and "models/".
+std::string last_name(const std::string& place) {
+  std::filesystem::path path(place);
+  if (path.filename().empty()) path = path.parent_path();
+  const std::string name = path.filename().string();
+  if (name != "." && name != "..") return name == "/" ? std::string() : name;
+  std::error_code error;
+  return std::filesystem::canonical(place, error).filename().string();
+}
+
+}  // namespace
+
+SourceList list_sources(const std::vector<std::string>& paths, bool recursive) {
+  SourceList list;
+  Lister lister(list, recursive);
+  for (const std::string& place : paths) {
+    const std::string name = last_name(place);
+    if (name.empty())
+      lister.refuse(place, "has no name of its own; name what is below it");
+    else
+      lister.add(place, name);
+  }
+  if (lister.refused() > 1) list.problem += fmt::format(" (and {} more)", lister.refused() - 1);
+  return list;
+}
+
+SourceFile::SourceFile(const CopyEntry& entry, const std::string& place)
+    : entry_(entry),
+      place_(place),
+      file_(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!file_) problem_ = fmt::format("cannot read {}: {}", place_, std::strerror(errno));
+  check();
+}
+
+void SourceFile::check() {
+  if (!problem_.empty()) return;
+  struct stat known {};
+  const bool same = ::fstat(file_.get(), &known) == 0 && S_ISREG(known.st_mode) &&
+                    static_cast<std::uint64_t>(known.st_size) == entry_.size &&
+                    modified_of(known) == entry_.modified;
+  if (!same) problem_ = fmt::format("{} changed while it was copied; copy it again", place_);
+}
+
+Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
+  Bytes bytes(count);
+  std::size_t done = 0;
+  while (problem_.empty() && done < count) {
+    const ssize_t got =
+        ::pread(file_.get(), bytes.data() + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) problem_ = fmt::format("cannot read {}: {}", place_, std::strerror(errno));
+    if (got == 0) problem_ = fmt::format("{} changed while it was copied; copy it again", place_);
+    if (got > 0) done += static_cast<std::size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+void serve_file(const CopyEntry& entry, const std::string& place, const CopyFetch& fetch,
+                std::uint64_t seed, const std::function<void(const CopyMessage&)>& send) {
+  SourceFile file(entry, place);
+  Hasher hasher(seed);
+  for (std::uint64_t at = 0; at < entry.size && file.problem().empty();) {
+    const bool before = at < fetch.from;  // only hashed
+    const std::uint64_t end = before ? std::min(fetch.from, entry.size) : entry.size;
+    const Bytes bytes = file.read(at, std::min<std::uint64_t>(kPieceBytes, end - at));
+    hasher.add(bytes);
+    if (!before && !bytes.empty()) send(CopyData{entry.id, at, bytes});
+    at += bytes.size();
+  }
+  file.check();
+  send(CopyEnd{entry.id, hasher.digest(), file.problem()});
+}
+
+SourceFile& SharedSource::open(std::uint32_t id) {
+  File& file = files_[id];
+  if (file.open) return *file.open;
+  if (opened_.size() == kFilesOpen) {
+    files_[opened_.front()].open.reset();
+    opened_.pop_front();
+  }
+  file.open = std::make_unique<SourceFile>(list_.entries[id], list_.places[id]);
+  opened_.push_back(id);
+  return *file.open;
+}
+
+const Bytes& SharedSource::block(std::uint32_t id, std::uint64_t number) {
+  if (const auto known = blocks_.find({id, number}); known != blocks_.end()) return known->second;
+  File& file = files_[id];
+  const std::uint64_t offset = number * kBlock;
+  const std::uint64_t size = list_.entries[id].size;
+  if (!file.problem.empty() || offset >= size) return kNoBytes;
+  SourceFile& opened = open(id);
+  Bytes bytes = opened.read(offset, std::min<std::uint64_t>(kBlock, size - offset));
+  if (!opened.problem().empty()) {
+    file.problem = opened.problem();
+    return kNoBytes;
+  }
+  if (!file.hashed) file.hashed.emplace(seed_);
+  if (file.hashed->done == offset) {
+    file.hashed->hasher.add(bytes);
+    file.hashed->done += bytes.size();
+  }
+  if (order_.size() == kBlocksKept) {
+    blocks_.erase(order_.front());
+    order_.pop_front();
+  }
+  order_.emplace_back(id, number);
+  return blocks_.emplace(Place{id, number}, std::move(bytes)).first->second;
+}
+
+std::span<const std::byte> SharedSource::piece(std::uint32_t id, std::uint64_t offset) {
+  const std::span<const std::byte> whole = block(id, offset / kBlock);
+  const std::size_t begin = offset % kBlock;
+  if (begin >= whole.size()) return {};
+  return whole.subspan(begin, std::min(kPieceBytes, whole.size() - begin));
+}
+
+std::optional<Digest> SharedSource::digest(std::uint32_t id, std::uint64_t size) {
+  File& file = files_[id];
+  const bool whole = size == list_.entries[id].size;
+  if (!file.problem.empty()) return Digest{};
+  if (whole && file.digest) return file.digest;
+  std::size_t budget = kHashAtOnce;
+  if (whole) {
+    if (!file.hashed) file.hashed.emplace(seed_);
+    while (file.hashed->done < size && budget > 0 && file.problem.empty()) {
+      blocks_.erase({id, file.hashed->done / kBlock});  // read again if it came out of order
+      std::erase(order_, Place{id, file.hashed->done / kBlock});
+      block(id, file.hashed->done / kBlock);
+      budget -= kBlock;
+    }
+    if (file.hashed->done < size && file.problem.empty()) return std::nullopt;
+    file.digest = file.hashed->hasher.digest();
+    return file.digest;
+  }
+  Progress& known = file.beginnings.try_emplace(size, seed_).first->second;
+  while (known.done < size && budget > 0 && file.problem.empty()) {
+    const Bytes& bytes = block(id, known.done / kBlock);
+    const std::size_t count = std::min<std::uint64_t>(bytes.size(), size - known.done);
+    known.hasher.add(std::span(bytes).first(count));
+    known.done += count;
+    budget -= kBlock;
+  }
+  if (known.done < size && file.problem.empty()) return std::nullopt;
+  return known.hasher.digest();
+}
+
+void SharedSource::check(std::uint32_t id) {
+  File& file = files_[id];
+  if (!file.problem.empty()) return;
+  SourceFile& opened = open(id);
+  opened.check();
+  file.problem = opened.problem();
+}
+
+}  // namespace ds::launcher::copy

@@ -1,0 +1,98 @@
+// Sending end of a copy: the list of files, folders and links below the sources, and the bytes and
+// digests of files.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/unique_fd.h"
+#include "launcher/copy/copy_frames.h"
+#include "launcher/copy/hasher.h"
+
+namespace ds::launcher::copy {
+
+struct SourceList {
+  std::vector<CopyEntry> entries;   // a folder before its content
+  std::vector<std::string> places;  // the path of each entry on this machine
+  std::string problem{};            // the first source that cannot be copied, and how many others
+};
+
+/// Lists the sources. `recursive`: folders with their content, and links as links; otherwise a link
+/// stands for its file, and a folder is a problem.
+SourceList list_sources(const std::vector<std::string>& paths, bool recursive);
+
+/// One file of the list, open for reading.
+class SourceFile {
+ public:
+  SourceFile(const CopyEntry& entry, const std::string& place);
+  /// Reads up to `count` bytes at `offset`; fewer only with a problem.
+  Bytes read(std::uint64_t offset, std::size_t count);
+  /// Returns why the file cannot be copied: it cannot be read, or has changed since it was listed.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  /// Looks once more whether the file has changed.
+  void check();
+
+ private:
+  CopyEntry entry_;
+  std::string place_;
+  UniqueFd file_;
+  std::string problem_;
+};
+
+/// Sends the bytes of a file from `fetch.from` on, and its end.
+void serve_file(const CopyEntry& entry, const std::string& place, const CopyFetch& fetch,
+                std::uint64_t seed, const std::function<void(const CopyMessage&)>& send);
+
+/// The files that the root sends. Each is read and hashed once for nodes that run side by side:
+/// blocks of the last megabytes stay in memory.
+/// Threads: one.   Errors: problem() of a file.
+class SharedSource {
+ public:
+  static constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+  SharedSource(SourceList list, std::uint64_t seed) : list_(std::move(list)), seed_(seed) {
+    files_.resize(list_.entries.size());
+  }
+  [[nodiscard]] const std::vector<CopyEntry>& entries() const { return list_.entries; }
+  /// Returns the bytes at `offset`, up to kPieceBytes; empty at the end and after a problem. Valid
+  /// until the next call.
+  std::span<const std::byte> piece(std::uint32_t id, std::uint64_t offset);
+  [[nodiscard]] const std::string& problem(std::uint32_t id) const { return files_[id].problem; }
+  /// Returns the digest of the first `size` bytes, or nothing if it takes more time: each call
+  /// hashes at most a few blocks. Check problem() as well.
+  std::optional<Digest> digest(std::uint32_t id, std::uint64_t size);
+  /// Looks whether the file has changed since it was listed.
+  void check(std::uint32_t id);
+
+ private:
+  struct Progress {
+    explicit Progress(std::uint64_t seed) : hasher(seed) {}
+    Hasher hasher;
+    std::uint64_t done = 0;
+  };
+  struct File {
+    std::unique_ptr<SourceFile> open;
+    std::optional<Progress> hashed;  // from the beginning, as far as blocks were read in order
+    std::map<std::uint64_t, Progress> beginnings;  // by size, of interrupted copies
+    std::optional<Digest> digest;
+    std::string problem;
+  };
+  using Place = std::pair<std::uint32_t, std::uint64_t>;  // id, number of the block
+  const Bytes& block(std::uint32_t id, std::uint64_t number);
+  SourceFile& open(std::uint32_t id);
+
+  SourceList list_;
+  std::uint64_t seed_;
+  std::vector<File> files_;
+  std::map<Place, Bytes> blocks_;
+  std::deque<Place> order_;           // of blocks_, the oldest first
+  std::deque<std::uint32_t> opened_;  // the oldest first
+};
+
+}  // namespace ds::launcher::copy

@@ -1,0 +1,223 @@
+#include "launcher/copy/target_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace ds::launcher::copy {
+namespace {
+
+constexpr std::size_t kMostName = 200;  // NAME_MAX is 255
+constexpr int kFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t kOwnFolder = 0700;  // until its content is written
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+mode_t own_umask() {
+  static const mode_t mask = [] {
+    const mode_t known = ::umask(022);
+    ::umask(known);
+    return known;
+  }();
+  return mask;
+}
+
+}  // namespace
+
+std::string part_name(const std::string& name) {
+  if (name.size() <= kMostName) return fmt::format(".{}.dslaunch-part", name);
+  Hasher hasher;
+  hasher.add(std::as_bytes(std::span(name)));
+  return fmt::format(".{}.{:016x}.dslaunch-part", name.substr(0, kMostName), hasher.digest().low);
+}
+
+std::string TargetFiles::why(const char* what, const std::string& path, int error) const {
+  if (error == ELOOP || error == ENOTDIR)
+    return fmt::format("cannot {} {}{}: a folder on the path is a link or a file", what, shown_,
+                       path);
+  return fmt::format("cannot {} {}{}: {}", what, shown_, path, std::strerror(error));
+}
+
+/// Opens the folders on the path one by one, without following links.
+TargetFiles::Place TargetFiles::place_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {base_.get(), path};
+  const std::string folder = path.substr(0, slash);
+  if (!folder_ || folder != folder_path_) {
+    UniqueFd at;
+    int from = base_.get();
+    for (std::size_t begin = 0; begin < folder.size();) {
+      const std::size_t end = std::min(folder.find('/', begin), folder.size());
+      const std::string name = folder.substr(begin, end - begin);
+      UniqueFd next(::openat(from, name.c_str(), O_PATH | kFolder));
+      if (!next) return {-1, {}, why("open the folder of", path, errno)};
+      at = std::move(next);
+      from = at.get();
+      begin = end + 1;
+    }
+    folder_ = std::move(at);
+    folder_path_ = folder;
+  }
+  return {folder_.get(), path.substr(slash + 1)};
+}
+
+std::string TargetFiles::look(const std::string& path, Existing& found) {
+  const Place place = place_of(path);
+  if (!place.problem.empty()) return place.problem;
+  struct stat known {};
+  if (::fstatat(place.folder, place.name.c_str(), &known, AT_SYMLINK_NOFOLLOW) == 0) {
+    // A link is replaced by the file, as its content must not be written elsewhere.
+    found.kind = S_ISREG(known.st_mode)   ? Existing::Kind::file
+                 : S_ISDIR(known.st_mode) ? Existing::Kind::folder
+                 : S_ISLNK(known.st_mode) ? Existing::Kind::none
+                                          : Existing::Kind::other;
+    found.size = static_cast<std::uint64_t>(known.st_size);
+    found.modified = nanoseconds(known.st_mtim);
+  } else if (errno != ENOENT) {
+    return why("look at", path, errno);
+  }
+  const std::string part = part_name(place.name);
+  if (::fstatat(place.folder, part.c_str(), &known, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISREG(known.st_mode))
+    found.part_size = static_cast<std::uint64_t>(known.st_size);
+  return {};
+}
+
+std::string TargetFiles::make_folder(const std::string& path) {
+  const Place place = place_of(path);
+  if (!place.problem.empty()) return place.problem;
+  if (::mkdirat(place.folder, place.name.c_str(), kOwnFolder) == 0) return {};
+  struct stat known {};
+  const int error = errno;
+  const bool exists =
+      error == EEXIST &&
+      ::fstatat(place.folder, place.name.c_str(), &known, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISDIR(known.st_mode);
+  return exists ? std::string() : why("make the folder", path, error);
+}
+
+std::string TargetFiles::make_link(const std::string& path, const std::string& target) {
+  const Place place = place_of(path);
+  if (!place.problem.empty()) return place.problem;
+  const std::string part = part_name(place.name);
+  ::unlinkat(place.folder, part.c_str(), 0);
+  if (::symlinkat(target.c_str(), place.folder, part.c_str()) == 0 &&
+      ::renameat(place.folder, part.c_str(), place.folder, place.name.c_str()) == 0)
+    return {};
+  const int error = errno;
+  ::unlinkat(place.folder, part.c_str(), 0);
+  return why("make the link", path, error);
+}
+
+UniqueFd TargetFiles::open_to_read(const std::string& path, bool part) {
+  const Place place = place_of(path);
+  const std::string name = part ? part_name(place.name) : place.name;
+  if (!place.problem.empty()) return UniqueFd();
+  return UniqueFd(::openat(place.folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::string TargetFiles::hash(const std::string& path, bool part, std::uint64_t size,
+                              Hasher& hasher) {
+  const UniqueFd file = open_to_read(path, part);
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (size > 0) {
+    const ssize_t got =
+        ::read(file.get(), buffer.data(), std::min<std::uint64_t>(buffer.size(), size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return why("read", path, got == 0 ? EIO : errno);
+    hasher.add(std::span(buffer).first(static_cast<std::size_t>(got)));
+    size -= static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+std::string TargetFiles::open(const std::string& path, std::uint64_t from) {
+  const Place place = place_of(path);
+  if (!place.problem.empty()) return place.problem;
+  const std::string part = part_name(place.name);
+  path_ = path;
+  file_.reset(::openat(place.folder, part.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                       S_IRUSR | S_IWUSR));
+  if (!file_) return why("write", path, errno);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    file_.reset();
+    return fmt::format(
+        "cannot write {}{}: another copy writes it (do several nodes share this folder?)", shown_,
+        path);
+  }
+  const auto start = static_cast<off_t>(from);
+  if (::ftruncate(file_.get(), start) != 0 || ::lseek(file_.get(), start, SEEK_SET) < 0) {
+    const int error = errno;
+    leave(true);
+    return why("write", path, error);
+  }
+  return {};
+}
+
+std::string TargetFiles::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(file_.get(), bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return why("write", path_, wrote == 0 ? EIO : errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+  }
+  return {};
+}
+
+std::string TargetFiles::set_mode_and_time(int fd, const CopyEntry& entry) const {
+  const mode_t mode = keep_ ? entry.mode & 07777 : entry.mode & 0777 & ~own_umask();
+  if (::fchmod(fd, mode) != 0) return std::strerror(errno);
+  if (!keep_) return {};
+  std::int64_t seconds = entry.modified / 1'000'000'000;
+  std::int64_t rest = entry.modified % 1'000'000'000;
+  if (rest < 0) {
+    rest += 1'000'000'000;
+    --seconds;
+  }
+  timespec times[2]{};
+  times[0].tv_nsec = UTIME_OMIT;
+  times[1].tv_sec = seconds;
+  times[1].tv_nsec = rest;
+  return ::futimens(fd, times) == 0 ? std::string() : std::strerror(errno);
+}
+
+std::string TargetFiles::commit(const CopyEntry& entry) {
+  const Place place = place_of(path_);
+  if (!place.problem.empty()) return place.problem;
+  if (std::string problem = set_mode_and_time(file_.get(), entry); !problem.empty())
+    return fmt::format("cannot set mode and time of {}{}: {}", shown_, path_, problem);
+  const std::string part = part_name(place.name);
+  if (::renameat(place.folder, part.c_str(), place.folder, place.name.c_str()) != 0)
+    return why("write", path_, errno);
+  file_.reset();
+  return {};
+}
+
+void TargetFiles::leave(bool remove) {
+  if (remove && file_)
+    if (const Place place = place_of(path_); place.problem.empty())
+      ::unlinkat(place.folder, part_name(place.name).c_str(), 0);
+  file_.reset();
+}
+
+std::string TargetFiles::settle(const std::string& path, const CopyEntry& entry) {
+  const bool folder = entry.kind == EntryKind::folder;
+  if (!folder && !keep_) return {};
+  const Place place = place_of(path);
+  if (!place.problem.empty()) return place.problem;
+  const UniqueFd fd(::openat(place.folder, place.name.c_str(),
+                             O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (folder ? O_DIRECTORY : 0)));
+  std::string problem = fd ? set_mode_and_time(fd.get(), entry) : std::strerror(errno);
+  if (problem.empty()) return {};
+  return fmt::format("cannot set mode and time of {}{}: {}", shown_, path, problem);
+}
+
+}  // namespace ds::launcher::copy

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Tests dslaunch copy and rcopy on separate hosts (network namespaces, each with a disk of its own): content, names, modes,
+# equal files, and every failure that a user meets.
+set -u
+. "$DS_SOURCE/tests/support/sshd.sh"
+. "$DS_SOURCE/tests/support/netns.sh"
+netns_need
+dir=$(mktemp -d)
+trap 'netns_down; rm -rf "$dir"' EXIT
+mkdir "$dir/disk" "$dir/full"
+netns_start_lines="mount -t tmpfs none $dir/disk; mount -t tmpfs -o size=1m none $dir/full"
+netns_up "$dir" 3 || exit 1
+failures=0
+fail() { echo "FAIL: $*"; sed 's/^/    /' "$dir/err"; failures=$((failures + 1)); }
+# Runs dslaunch COMMAND HOSTS ARGS...
+copy_to() {
+  local command=$1 hosts=$2
+  shift 2
+  status=0
+  (cd "$dir/source" && on_head timeout 50 "$DS_BIN/dslaunch" "$command" --ssh-config "$dir/ssh_config" -w "$hosts" "$@") \
+    > "$dir/out" 2> "$dir/err" < /dev/null || status=$?
+}
+want() { # STATUS TEXT...: the exit code and what standard error contains
+  local code=$1
+  shift
+  [ "$status" = "$code" ] || fail "exit $status, not $code"
+  for text in "$@"; do grep -qF -- "$text" "$dir/err" || fail "no line: $text"; done
+}
+# Runs a command in the mount namespace of node N.
+at() { local node=$1; shift; nsenter -m -t "$(cat "$dir/node$node/sshd.pid")" "$@"; }
+
+mkdir -p "$dir/source/tree/sub dir/deep"
+cd "$dir/source" || exit 1
+head -c 20000000 /dev/urandom > big
+: > empty
+echo odd > $'tree/a\nb "c" \\d'
+for ((i = 0; i < 300; i++)); do echo "$i" > "tree/sub dir/$i"; done
+ln -s /nowhere/else tree/link
+chmod 640 tree/'sub dir'/7
+chmod 555 tree/'sub dir'/deep
+touch -d 2001-02-03 tree/'sub dir'/8
+
+copy_to copy 'node[1-3]' big empty "$dir/disk/"
+want 0 'dslaunch: 2 files to 3 of 3 nodes: 57.2 MiB'
+for n in 1 2 3; do
+  at $n cmp "$dir/source/big" "$dir/disk/big" && at $n test -f "$dir/disk/empty" || fail "node$n: content"
+done
+copy_to copy 'node[1-3]' big empty "$dir/disk"
+want 0 'to 3 of 3 nodes: 0 bytes' '6 files were equal already'
+at 2 sh -c "printf x | dd of=$dir/disk/big bs=1 seek=777 conv=notrunc 2> /dev/null"
+copy_to copy 'node[1-3]' big "$dir/disk/"
+want 0 'to 3 of 3 nodes: 19.1 MiB' '2 files were equal already'
+at 2 cmp "$dir/source/big" "$dir/disk/big" || fail "the file that differed"
+copy_to copy 'node[1-2]' big "$dir/disk/other"
+want 0
+at 1 cmp "$dir/source/big" "$dir/disk/other" || fail "a new name"
+
+copy_to copy 'node[1-3]' -r -p tree "$dir/disk/"
+want 0 '302 files'
+# The two lists of names, modes, times and contents.
+state() { (cd "$1" && find . -printf '%p %m %s %l\n' | sed 's/ 4096 / dir /; s/ [0-9]* $/ /' | sort; find . -type f -print0 | sort -z | xargs -0 sha256sum); }
+for n in 1 3; do
+  [ "$(at $n bash -c "$(declare -f state); state $dir/disk/tree" | grep -v '^\. \|^\./sub' | sha256sum)" = \
+    "$(state tree | grep -v '^\. \|^\./sub' | sha256sum)" ] || fail "node$n: the folder"
+  at $n bash -c "cd '$dir/disk/tree/sub dir' && [ \$(stat -c %a 7) = 640 ] && [ \$(stat -c %a deep) = 555 ] && [ \$(date -r 8 +%Y) = 2001 ]" ||
+    fail "node$n: modes and times"
+  [ "$(at $n readlink "$dir/disk/tree/link")" = /nowhere/else ] || fail "node$n: the link"
+done
+copy_to copy node1 tree "$dir/disk/"
+want 65 'cannot copy tree: is a folder; copy folders with -r'
+copy_to copy node1 none "$dir/disk/"
+want 65 'cannot copy none: No such file or directory'
+
+# Failures of one node; the others go on.
+at 2 rm -rf "$dir/disk/big"
+at 2 mkdir "$dir/disk/big"
+copy_to copy 'node[1-3]' big "$dir/disk/"
+want 1 "dslaunch: node2: big: is a folder there" 'to 3 of 3 nodes'
+copy_to copy 'node[1-3]' big "$dir/full/"
+want 1 "dslaunch: node[1-3]: cannot write $dir/full/big: No space left on device"
+at 1 sh -c "[ -z \"\$(ls -A $dir/full)\" ]" || fail "something was left on the full disk"
+copy_to copy 'node[1-3]' big "$dir/disk/no/such/"
+want 1 "cannot make the folder $dir/disk/no/such/: No such file or directory"
+copy_to copy 'node[1-2]' big /proc/
+want 1 'cannot write /proc/big'
+ip -n "$head_ns" link set leg3 down
+copy_to copy 'node[1-3]' -t 1 empty "$dir/disk/second"
+[ "$status" = 64 ] || fail "-t is no option of copy"
+copy_to copy 'node[1-3]' --connect-timeout 1 empty "$dir/disk/second"
+want 69 '1 of 3 nodes was not reached' 'to 2 of 3 nodes'
+ip -n "$head_ns" link set leg3 up
+
+# From all nodes.
+for n in 1 2 3; do at $n sh -c "echo 'of node$n' > $dir/disk/log; echo x > '$dir/disk/with blank'"; done
+copy_to rcopy 'node[1-3]' "$dir/disk/log" "$dir/disk/with blank" back
+want 0 '2 files from 3 of 3 nodes'
+[ "$(cat back/log.node2)" = "of node2" ] && [ -f "back/with blank.node3" ] || fail "rcopy"
+copy_to rcopy 'node[1-3]' "$dir/disk/log" back
+want 0 '3 files were equal already'
+copy_to rcopy 'node[1-3]' -r "$dir/disk/tree" back
+want 0
+[ "$(state tree | sha256sum)" = "$(state back/tree.node3 | sha256sum)" ] || fail "rcopy of a folder"
+at 1 rm "$dir/disk/log"
+copy_to rcopy 'node[1-3]' "$dir/disk/log" back
+want 1 "dslaunch: node1: $dir/disk/log: No such file or directory"
+copy_to rcopy node1
+want 64 'a source or the target is missing'
+
+[ "$failures" -eq 0 ] && echo "copy: all cases passed" || { echo "$failures failed"; exit 1; }
