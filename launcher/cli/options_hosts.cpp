@@ -82,7 +82,8 @@ constexpr OptionDef<HostOptions> kHostOptions[] = {
      set_number<1, kMaxSlots, &HostOptions::ranks_per_host>},
     {{"--map-by", "WHAT",
       "Places of the ranks: slot: they fill one host after the other; node:\n"
-      "they go round the hosts; numa, socket, l3cache, core, hwthread: as\n"
+      "they go round the hosts; seq: one for each line of the hostfile or\n"
+      "entry of --host; numa, socket, l3cache, core, hwthread: as\n"
       "slot, and they go round these parts of a host; ppr:N:PART: N ranks on\n"
       "each part. Add :pe=N for N cores a rank, :span for evenly filled hosts\n"
       "(default: slot)"},

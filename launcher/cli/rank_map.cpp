@@ -87,12 +87,15 @@ void set_map_by(RankMap& map, const GivenOption& given) {
       refuse(given, "ppr counts ranks of each node, socket, numa, core or hwthread");
     }
     at = 3;
+  } else if (words[0] == "seq") {
+    map.in_sequence = true;
   } else if (words[0] == "slot" || words[0] == "node" || words[0].empty()) {
     map.map_by = words[0] == "node" ? MapBy::node : MapBy::slot;
   } else {
     map.part = part_named(words[0]);
     if (!map.part)
-      refuse(given, "it must be slot, node, socket, numa, l3cache, core, hwthread or ppr:N:PART");
+      refuse(given,
+             "it must be slot, node, seq, socket, numa, l3cache, core, hwthread or ppr:N:PART");
   }
   for (; at < words.size(); ++at) set_modifier(map, given, words[at]);
 }

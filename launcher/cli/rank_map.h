@@ -18,6 +18,7 @@ enum class BindTo { none, numa, cores, hwthread, core, l3cache, socket, openmpi 
 
 struct RankMap {
   MapBy map_by = MapBy::slot;
+  bool in_sequence = false;       // seq
   bool span = false;              // :span
   std::optional<Level> part{};    // --map-by socket and others: ranks go round these on each node
   int per_part = 0;               // ppr:N:socket

@@ -38,7 +38,7 @@ void set_map(MpiWords& part, const ForeignGiven& given) {
   std::string text = lower(given.values[0]);
   std::replace(text.begin(), text.end(), ',', ':');  // Open MPI takes either between modifiers
   for (const std::string& word : split_list(text, ':')) {
-    if (word == "seq" || word == "rankfile" || word.starts_with("pe-list="))
+    if (word == "rankfile" || word.starts_with("pe-list="))
       usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
                   "use slot, node, numa, socket, core or ppr:N:PART");
     if (word == "oversubscribe") {

@@ -98,8 +98,9 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-pernode", "", Fate::taken, "--ppn 1"},
      [](MpiWords& part, const Given&) { part.per_host = "1"; }},
     {{"-map-by", "POLICY", Fate::taken,
-      "--map-by: slot, node, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, :SPAN, "
-      ":OVERSUBSCRIBE and :NOLOCAL; seq, rankfile and pe-list are refused"},
+      "--map-by: slot, node, seq, numa, socket, l3cache, core, hwthread, ppr:N:PART, with :PE=N, "
+      ":SPAN, "
+      ":OVERSUBSCRIBE and :NOLOCAL; rankfile and pe-list are refused"},
      set_map},
     {{"-bynode,-rr", "", Fate::taken, "--map-by node"},
      [](MpiWords& part, const Given&) { part.map_by = "node"; }},

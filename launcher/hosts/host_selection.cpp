@@ -194,6 +194,7 @@ std::map<std::size_t, int> find_picked(const std::vector<Host>& hosts,
 
 std::vector<Host> hosts_of_picks(const std::vector<HostPick>& picks) {
   std::vector<Host> hosts;
+  int turns = 0;
   std::map<std::string, std::size_t> index;
   for (const HostPick& pick : picks) {
     if (pick.names.empty())
@@ -207,10 +208,12 @@ std::vector<Host> hosts_of_picks(const std::vector<HostPick>& picks) {
                          .user = pick.user,
                          .slots = slots,
                          .place = {.file = "--host"},
-                         .bare = !pick.slots});
+                         .bare = !pick.slots,
+                         .turns = {turns++}});
         continue;
       }
       Host& host = hosts[entry->second];
+      host.turns.push_back(turns++);
       const bool known = host.slots != kAutoSlots && slots != kAutoSlots;
       host.slots = known ? host.slots + slots : kAutoSlots;
       host.bare = host.bare && !pick.slots;

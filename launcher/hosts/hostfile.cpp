@@ -78,6 +78,7 @@ class HostList {
         hosts_.push_back(host_of(source, line, i));
       else
         repeat(source, line, entry->second);
+      hosts_[entry->second].turns.push_back(turns_++);
     }
   }
 
@@ -141,6 +142,7 @@ class HostList {
   }
 
   std::vector<Host> hosts_;
+  int turns_ = 0;
   std::vector<LeftOut> left_out_;
   std::unordered_map<std::string, std::size_t> index_;
 };

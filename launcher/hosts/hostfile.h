@@ -29,7 +29,8 @@ struct Host {
   int max_slots = 0;   // limit of ranks with --oversubscribe; 0: none
   /// Devices of its slots, if some were chosen: slot i is device devices[i].
   std::vector<int> devices{};
-  std::string address{};  // dialed instead of the name
+  std::string address{};     // dialed instead of the name
+  std::vector<int> turns{};  // where the list names it, counted from 0; empty: not known
   /// Name that was resolved to `address` before the job; resolved again if the address does not
   /// answer.
   std::string found_by{};

@@ -16,7 +16,6 @@ namespace ds::launcher {
 namespace {
 
 constexpr int kMostRounds = 1 << 16;
-constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 
 /// Place of one rank before nodes have numbers.
 struct Seat {
@@ -80,7 +79,7 @@ class Placer {
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const GroupRequest& group = request_.groups[i];
       if (group.ranks) continue;
-      counts[i] = total_slots() - asked;
+      counts[i] = (request_.in_sequence ? std::ssize(sequence()) : total_slots()) - asked;
       if (group.per_host) {
         const std::vector<int> room = room_for(group, request_.oversubscribe);
         counts[i] = std::accumulate(room.begin(), room.end(), std::int64_t{0});
@@ -88,9 +87,9 @@ class Placer {
       if (counts[i] < 1) too_few(asked + 1, total_slots(), hosts_.size());
       asked += counts[i];
     }
-    if (asked > kMaxRanks)
+    if (asked > kMostRanks)
       throw Error(ErrorKind::config,
-                  fmt::format("{} ranks requested; a job can have at most {}", asked, kMaxRanks),
+                  fmt::format("{} ranks requested; a job can have at most {}", asked, kMostRanks),
                   "lower -n or the slots of the hosts");
     return counts;
   }
@@ -130,7 +129,33 @@ class Placer {
     return room;
   }
 
+  /// Returns the hosts in the order in which the list names them; a host may come again.
+  [[nodiscard]] std::vector<std::size_t> sequence() const {
+    std::vector<std::pair<int, std::size_t>> turns;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      for (const int turn : hosts_[i].turns) turns.emplace_back(turn, i);
+      if (hosts_[i].turns.empty()) turns.emplace_back(static_cast<int>(i), i);
+    }
+    std::ranges::sort(turns);
+    std::vector<std::size_t> hosts;
+    for (const auto& [turn, host] : turns) hosts.push_back(host);
+    return hosts;
+  }
+
+  /// Seats the next ranks of --map-by seq.
+  void seat_in_sequence(int index, std::int64_t count) {
+    const std::vector<std::size_t> hosts = sequence();
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (seats_.size() == hosts.size())
+        too_few(std::ssize(seats_) + count - i, std::ssize(hosts), hosts_.size());
+      const std::size_t host = hosts[seats_.size()];
+      ++used_[host];
+      seats_.push_back({host, index});
+    }
+  }
+
   void seat_group(int index, std::int64_t count) {
+    if (request_.in_sequence) return seat_in_sequence(index, count);
     const GroupRequest& group = request_.groups[static_cast<std::size_t>(index)];
     std::vector<std::size_t> round;  // hosts in the order in which they were taken
     std::int64_t left = count;
@@ -215,54 +240,6 @@ class Placer {
 Placement place_groups(const std::vector<Host>& hosts, const PlacementRequest& request,
                        std::uint64_t epoch) {
   return Placer(hosts, request).place(epoch);
-}
-
-void make_part(Placement& placement, int node_rank, int nodes, std::string run_id) {
-  if (placement.nodes.size() > 1 || placement.groups.size() > 1)
-    throw Error(ErrorKind::usage,
-                fmt::format("--part {}/{} needs one node with one program, not {} with {}",
-                            node_rank, nodes, counted(std::ssize(placement.nodes), "node"),
-                            counted(std::ssize(placement.groups), "program")),
-                "start a separate launcher on each node of such a job");
-  const int ranks = placement.world_size();
-  if (static_cast<std::int64_t>(ranks) * nodes > kMaxRanks)
-    throw Error(
-        ErrorKind::config,
-        fmt::format("{} ranks on each of {} nodes requested; a job can have at most {} ranks",
-                    ranks, nodes, kMaxRanks),
-        "lower -n or the number of nodes");
-  placement.part = JobPart{node_rank, nodes, node_rank * ranks, nodes * ranks, std::move(run_id)};
-}
-
-void cut_part(Placement& placement, int node_rank) {
-  const auto nodes = static_cast<int>(placement.nodes.size());
-  if (node_rank >= nodes)
-    throw Error(ErrorKind::usage, fmt::format("--part {} is out of range", node_rank),
-                fmt::format("the hosts give {}, numbered from 0", counted(nodes, "node")));
-  Node node = std::move(placement.nodes[static_cast<std::size_t>(node_rank)]);
-  const int first = node.ranks.front();
-  const auto ranks = static_cast<int>(node.ranks.size());
-  if (placement.groups.size() > 1 || node.ranks.back() != first + ranks - 1)
-    throw Error(ErrorKind::usage,
-                fmt::format("--part {} needs one program whose ranks fill one host "
-                            "after the other",
-                            node_rank),
-                "remove --map-by node");
-  placement.part = JobPart{node_rank, nodes, first, placement.world_size(), {}};
-  std::vector<RankPlace> places;
-  for (int rank = 0; rank < ranks; ++rank) {
-    RankPlace place = placement.ranks[static_cast<std::size_t>(first + rank)];
-    place.rank = rank;
-    place.node_rank = 0;
-    places.push_back(place);
-    node.ranks[static_cast<std::size_t>(rank)] = rank;
-  }
-  node.node_rank = 0;
-  placement.ranks = std::move(places);
-  placement.groups.front().first_rank = 0;
-  placement.groups.front().ranks = ranks;
-  placement.nodes.clear();
-  placement.nodes.push_back(std::move(node));
 }
 
 std::vector<Host> take_spares(std::vector<Host>& hosts, int count) {

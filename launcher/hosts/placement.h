@@ -70,6 +70,8 @@ struct Placement {
   }
 };
 
+inline constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;  // of a job
+
 /// Placement request of one group.
 struct GroupRequest {
   std::string name = "default";
@@ -82,6 +84,7 @@ struct PlacementRequest {
   std::vector<GroupRequest> groups = {GroupRequest{}};
   bool by_node = false;                // ranks go round the hosts instead of filling one by one
   std::optional<bool> rank_by_node{};  // so do their numbers; empty: as by_node
+  bool in_sequence = false;            // a rank for each place in the list of hosts, in its order
   bool oversubscribe = false;          // allow more ranks than slots, up to max_slots
   bool rounds = false;  // ranks beyond the slots fill them again, and are numbered after the others
   std::optional<int> ranks_per_host{};  // --ppn: ranks on each host, also on a bare one

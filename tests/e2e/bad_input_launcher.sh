@@ -91,7 +91,7 @@ expect 64 "dslaunch: --include: missing host name
   w0@@w1
      ^
   hint: give HOST[:SLOT,SLOT...] separated by @, for example worker-0@worker-1:0,2" -i w0@@w1 -- true
-expect 64 "dslaunch: --map-by 'moon': it must be slot, node, socket, numa, l3cache, core, hwthread or ppr:N:PART
+expect 64 "dslaunch: --map-by 'moon': it must be slot, node, seq, socket, numa, l3cache, core, hwthread or ppr:N:PART
   hint: for example slot, node, numa, socket:pe=2 or ppr:2:socket" --map-by moon -- true
 expect 64 "dslaunch: the program after ':' needs -- before its command
   hint: for example: dslaunch -n 2 -- ./a : -n 4 -- ./b   (--one-program makes ':' an argument)" -n 2 -- true : -n 4 true

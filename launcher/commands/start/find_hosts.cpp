@@ -227,6 +227,7 @@ PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64
                               .ranks = program.ranks,
                               .hosts = program.hosts,
                               .per_host = program.per_host});
+  request.in_sequence = options.hosts.map.in_sequence;
   request.by_node = options.hosts.map.spreads();
   request.rank_by_node = options.hosts.map.ranks_by_node();
   request.oversubscribe = options.hosts.oversubscribe != Oversubscribe::off;

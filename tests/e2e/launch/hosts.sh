@@ -71,6 +71,7 @@ is 'hosts of the second program alone' "$(seats -np 1 x : -np 1 -host c:2 y)" '0
 is 'ranks on each host' "$(seats -host a,b -N 1 x : -N 2 -host c:4,d:4 y)" '0:a 1:b 2:c 3:c 4:d 5:d '
 is 'ranks by node' "$(seats -hostfile three -rank-by node -np 5 x : -np 1 y)" '0:a 1:b 2:c 3:a 4:b 5:c '
 is 'span' "$(seats -hostfile three -map-by slot:span -np 4 x : -np 1 y)" '0:a 1:a 2:b 3:c 4:b '
+is 'seq' "$(seats -host a,b,a -map-by seq x : -np 1 y)" '0:a 1:b 2:a '
 own='echo "$RANK $A $PWD"'
 run as mpirun -np 1 -x A=1 -wdir / sh -c "$own" : -np 1 sh -c "$own" : -np 1 -x A=3 -wdir /usr sh -c "$own"
 expect 0 'programs of mpirun'

@@ -78,7 +78,7 @@ TEST_CASE("options of hosts that exclude each other") {
         "--num-nodes cannot be combined with --include or --exclude");
   CHECK(error_of({"-e", "a", "--num_gpus", "1", "--", "x"}) ==
         "--num-gpus cannot be combined with --include or --exclude");
-  CHECK(error_of({"--map-by", "moon", "--", "x"}) == "--map-by 'moon': it must be slot, node, socket, numa, l3cache, core, hwthread or ppr:N:PART");
+  CHECK(error_of({"--map-by", "moon", "--", "x"}) == "--map-by 'moon': it must be slot, node, seq, socket, numa, l3cache, core, hwthread or ppr:N:PART");
   CHECK(error_of({"--ppn", "0", "--", "x"}) == "--ppn must be an integer from 1 to 4096, not '0'");
   CHECK(error_of({"--host", "a:x", "--", "x"})
             .starts_with("--host: slots must be an integer, not 'x'"));

@@ -45,6 +45,7 @@ TEST_CASE("--map-by: hosts, parts and modifiers") {
   CHECK(mapped("socket:pe=4:span").width == 4);
   CHECK(mapped("socket:span").spreads());
   CHECK_FALSE(mapped("socket:span").ranks_by_node());
+  CHECK(mapped("seq").in_sequence);
   CHECK(mapped("package").part == socket);
   CHECK(mapped(":oversubscribe").oversubscribe);
   CHECK(mapped("ppr:2:node").per_host == 2);
@@ -57,7 +58,7 @@ TEST_CASE("--map-by: hosts, parts and modifiers") {
 
 TEST_CASE("--map-by: what cannot be") {
   CHECK(problem("board") ==
-        "--map-by 'board': it must be slot, node, socket, numa, l3cache, core, hwthread or "
+        "--map-by 'board': it must be slot, node, seq, socket, numa, l3cache, core, hwthread or "
         "ppr:N:PART");
   CHECK(problem("ppr:2") == "--map-by 'ppr:2': ppr needs a number and a part, as in ppr:2:socket");
   CHECK(problem("ppr:2:l3cache").find("ppr counts ranks of") != std::string::npos);

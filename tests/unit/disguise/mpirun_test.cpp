@@ -108,11 +108,12 @@ TEST_CASE("mpirun: mapping") {
   CHECK(
       meant("mpirun --bind-to core -np 2 a", {{"PRTE_MCA_hwloc_default_binding_policy", "none"}}) ==
       "--bind core " + kAlways + "-n 2 -- a");
+  CHECK(placed("--map-by seq") == "--map-by seq --bind openmpi");
   CHECK(placed("-nolocal") == "--bind openmpi --no-local");
   CHECK(placed("-display-map") == "--bind openmpi --display-map");
   CHECK(meant("mpirun --map-by ppr:1:numa a") ==
         "--map-by ppr:1:numa --bind openmpi " + kAlways + "-- a");
-  for (const char* policy : {"seq", "rankfile", "core:PE-LIST=1"}) {
+  for (const char* policy : {"rankfile", "core:PE-LIST=1"}) {
     CAPTURE(policy);
     CHECK(
         refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));

@@ -211,6 +211,18 @@ TEST_CASE("numbers of ranks need not follow the way they are dealt out") {
   CHECK(placed(kHosts, asked.ranks(4).request) == "a: 0 1 | b: 2 | c: 3");
 }
 
+TEST_CASE("seq: a rank for each line, in the order of the lines") {
+  Asked asked;
+  asked.request.in_sequence = true;
+  CHECK(placed("b\na\nb\nc", asked.request) == "b: 0 2 | a: 1 | c: 3");
+  CHECK(placed("b\na\nb\nc slots=4", asked.ranks(3).request) == "b: 0 2 | a: 1");
+  CHECK(placed("b\na\nb\nc", Asked(asked).ranks(1).group(2).request) == "b: 0 2 | a: 1");
+  CHECK(placed("b\na", asked.ranks(3).request) ==
+        "3 ranks were requested, but 2 hosts have only 2 slots");
+  const std::vector<Host> picked = hosts_of_picks(parse_host_picks("--host", "a,b,a"));
+  CHECK(seats(place_groups(picked, Asked(asked).request, 0)) == "a: 0 2 | b: 1");
+}
+
 TEST_CASE("rounds fill the slots of all hosts again, as Hydra does") {
   Asked asked;
   asked.request.oversubscribe = asked.request.rounds = true;
