@@ -75,10 +75,9 @@ std::vector<RankBinding> bind_ranks(Bind how, const NodeTopology& topology,
 /// Returns a text such as "processors 0-3,8-11 of NUMA node 0".
 std::string binding_text(const RankBinding& binding);
 
-/// Lets this process and its shims run before ranks that fill every processor. Each rank has a
-/// session of its own, and Linux divides processors among sessions (sched(7), autogroup): an agent
-/// and 150 shims had the share of one rank, and heartbeats stopped for more than 8 s. Only a
-/// privileged process may do this; for others nothing changes. The session must not be a user's.
+/// Lets this process run before ranks that fill every processor. Linux divides processors among
+/// sessions (sched(7), autogroup), and each rank has one of its own. Only a privileged process may
+/// do this; for others nothing changes. Changes nothing in a user's session.
 void run_before_ranks();
 
 /// Returns the mask for sched_setaffinity(2).
