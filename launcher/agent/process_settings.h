@@ -55,10 +55,9 @@ struct LimitToSet {
 /// skipped.
 std::vector<LimitToSet> limits_to_set(const std::vector<ResourceLimit>& wanted);
 
-/// Lets this process and its shims run before ranks that fill every processor. Each rank has a
-/// session of its own, and Linux divides processors among sessions (sched(7), autogroup): an agent
-/// and 150 shims had the share of one rank, and heartbeats stopped for more than 8 s. Only a
-/// privileged process may do this; for others nothing changes. The session must not be a user's.
+/// Lets this process run before ranks that fill every processor. Linux divides processors among
+/// sessions (sched(7), autogroup), and each rank has one of its own. Only a privileged process may
+/// do this; for others nothing changes. Changes nothing in a user's session.
 void run_before_ranks();
 
 }  // namespace ds::launcher

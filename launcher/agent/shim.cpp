@@ -171,6 +171,9 @@ class Shim {
 }  // namespace
 
 int run_shim(ShimSetup setup) {
+  // Linux divides processors among sessions (sched(7), autogroup). An agent with 150 shims in its
+  // session had the share of one rank: beside ranks that spin, its heartbeats stopped for 8 s.
+  ::setsid();
   forget_proc();
   forget_handlers();
   // The first one becomes kPmiFd.

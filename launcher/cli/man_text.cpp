@@ -52,7 +52,8 @@ constexpr OptionNote kNotes[] = {
     {"--mpi-env",
      "Programs that find such variables assume that the launcher of that name started them."},
     {"--mpi",
-     "dslaunch reads the program's ELF file on this machine, also behind env, nice, taskset and the "
+     "dslaunch reads the program's ELF file on this machine, also behind env, nice, taskset and "
+     "the "
      "like. Scripts and interpreters need pmi1. See `mpi.md`."},
     {"--redact",
      "`--dry-run=env` always hides names that contain TOKEN, SECRET, PASSWORD, CREDENTIAL, "
