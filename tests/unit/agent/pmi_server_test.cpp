@@ -109,7 +109,7 @@ TEST_CASE("without PMI-1 nothing is polled") {
   CHECK(polled.empty());
   none.turn(polled, kNow);
   none.take(FenceOut{});
-  none.ended(0);
+  none.ended(0, 0, ds::Clock::now());
   CHECK(none.take_messages().empty());
   CHECK(none.wake_at() == ds::Clock::time_point::max());
 }
