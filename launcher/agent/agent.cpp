@@ -230,7 +230,10 @@ void AgentLoop::serve_pmix() {
     pmix_env_ = std::move(*ready);
     tell(PortHeld{port_.port});
   }
-  if (const auto problem = pmix_.take_problem()) tell(LinkLost{*problem});
+  const auto problem = pmix_.take_problem();
+  if (!problem) return;
+  const bool is_needed = started_ || state_.spec()->mpi.wire != MpiWire::any;
+  is_needed ? tell(LinkLost{*problem}) : tell(PortHeld{port_.port});
 }
 
 void AgentLoop::pass_to_mpi(const Message& message) {

@@ -85,12 +85,13 @@ void AgentLoop::hold_master_port() {
     }
     door_.open(port_, spec.door_question, spec.door_answer);
   }
-  if (spec.mpi.wire == MpiWire::pmix) return start_pmix(spec);
+  if (spec.mpi.has_pmix()) return start_pmix(spec);
   tell(PortHeld{port_.port});
 }
 
 /// The node is ready when the server is, see serve_pmix().
 void AgentLoop::start_pmix(const Spec& spec) {
+  if (folder_.path().empty() && spec.mpi.wire == MpiWire::any) return tell(PortHeld{port_.port});
   if (folder_.path().empty())
     return tell(
         LinkLost{"a PMIx server needs a private folder for its files: set XDG_RUNTIME_DIR "
@@ -122,7 +123,7 @@ void AgentLoop::perform(const StartRanks& action) {
     if (i < pmix_env_.size())
       rank.env.insert(rank.env.end(), pmix_env_[i].env.begin(), pmix_env_[i].env.end());
     rank.env.emplace_back(kCookieVariable, cookie.text());
-    if (spec.mpi.wire == MpiWire::pmi1) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
+    if (spec.mpi.has_pmi()) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
     if (!folder_.path().empty() && !names_error_file(spec, rank))
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }
@@ -136,7 +137,7 @@ void AgentLoop::perform(const StartRanks& action) {
     if (!spec.leave) setting.cgroups = CgroupPlace::find();
   }
   ranks_.start(spec, action.env, setting, bindings_of(spec));
-  if (spec.mpi.wire == MpiWire::pmi1)
+  if (spec.mpi.has_pmi())
     pmi_ = PmiServer(spec, fmt::format("kvs_{}_{}", spec.job_cookie, envelope_.epoch),
                      ranks_.take_pmi_ends());
 }

@@ -112,7 +112,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   RankPipe err = make_output_pipe();
   RankPipe in = of.has_stdin ? make_input_pipe() : RankPipe{};
   RankPipe ends = make_control();
-  PmiPair pmi_pair = spec.mpi.wire == MpiWire::pmi1 ? make_pmi_pair() : PmiPair{};
+  PmiPair pmi_pair = spec.mpi.has_pmi() ? make_pmi_pair() : PmiPair{};
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program.env, &node_env, &of.env});
   const bool as_sshd = program.login_shell && program.at_home && program.cwd.empty();

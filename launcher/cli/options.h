@@ -118,6 +118,7 @@ enum class MpiChoice {
   pmi1,       // the PMI descriptor, on which the rank chooses the version
   pmi2,       // the same
   pmix,
+  any,  // both descriptor and PMIx, as far as the nodes can
   none
 };
 

@@ -66,11 +66,12 @@ constexpr OptionDef<EnvOptions> kEnvOptions[] = {
       "the bare option: all)",
       false, "all"},
      add_families},
-    {{"--mpi", "auto|pmi1|pmi2|pmix|none",
+    {{"--mpi", "auto|pmi1|pmi2|pmix|any|none",
       "How MPI libraries of the ranks meet: pmi1 or pmi2 (MPICH, MVAPICH, Intel\n"
-      "MPI; the same descriptor), pmix (Open MPI), none, or auto: as the library\n"
-      "needs it that the program is linked with (default: auto)"},
-     set_choice<"auto|pmi1|pmi2|pmix|none", &EnvOptions::mpi>},
+      "MPI; the same descriptor), pmix (Open MPI), any (what the nodes can, for\n"
+      "scripts), none, or auto: as the library needs it that the program is\n"
+      "linked with (default: auto)"},
+     set_choice<"auto|pmi1|pmi2|pmix|any|none", &EnvOptions::mpi>},
     {{"--redact", "PATTERN",
       "Hide values of matching variables (such as MY_*) and of secrets in all\n"
       "output: in --dry-run=env and in what ranks write; repeatable",

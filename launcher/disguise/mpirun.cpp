@@ -37,7 +37,7 @@ class Translator {
     if (groups.size() > 1) out_.words.emplace_back("--separate");
     for (const Group& group : groups) add_group(job, group, groups.size() > 1);
     if (!job.modules.empty())
-      out_.notes.push_back(fmt::format("--mca {} has no effect: modules of Open MPI are not used",
+      out_.notes.push_back(fmt::format("--mca {} has no effect: it is for the launcher of Open MPI",
                                        fmt::join(job.modules, ", ")));
     return std::move(out_);
   }
@@ -106,6 +106,7 @@ class Translator {
       out_.words.emplace_back(hydra_ ? "--oversubscribe=rounds" : "--oversubscribe");
     if (job.env_policy || hydra_) out_.add("--env", job.env_policy.value_or("all"));
     out_.words.emplace_back("--mpi-env=openmpi,mpich");
+    if (!trains) out_.words.emplace_back("--mpi=any");
     out_.add("--prefix", job.prefix.value_or(""));
     if (job.timestamps) out_.words.emplace_back("--timestamps");
     if (job.log_dir) out_.add("--log-dir", *job.log_dir);

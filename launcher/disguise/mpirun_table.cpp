@@ -83,8 +83,6 @@ constexpr std::string_view kFirstFailure =
 constexpr std::string_view kCopy = "copy it to every node first, for example with dslaunch exec";
 constexpr std::string_view kJoinLines = "write its lines here, separated by :";
 constexpr std::string_view kDebug = "use dslaunch's --dry-run, --verdict and --log-level";
-constexpr std::string_view kModules =
-    "modules of Open MPI are not used; use --iface to choose a network";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
@@ -160,11 +158,10 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-max-restarts", "N", Fate::taken, "--max-restarts"}, set<&MpiWords::max_restarts>},
     {{"-iface", "NAME", Fate::taken, "--iface"}, set_of_hydra<&MpiWords::iface>},
     {{"-do-not-launch", "", Fate::taken, "--dry-run"}, take_flag<&MpiWords::dry_run>},
-    {{"-mca,-omca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
+    {{"-mca,-omca,-gmca,-prtemca,-pmixmca", "NAME VALUE", Fate::taken,
       "plm_rsh_agent, ..._default_hostfile, and policies of binding, mapping and ranking: as the "
-      "options; others have no effect"},
+      "options; others as variables of the ranks, such as OMPI_MCA_btl"},
      take_module},
-    {{"-gmca", "NAME VALUE", Fate::noted, kModules}},
     {{"-allow-run-as-root", "", Fate::quiet, "root may run dslaunch"}},
     {{"-prefix", "DIR", Fate::noted,
       "no MPI is needed on the nodes; use -x LD_LIBRARY_PATH for programs"}},

@@ -32,7 +32,7 @@ struct MpiWords : MpiProgramWords {
   bool report_bindings = false, display_map = false;
   bool no_local = false, oversubscribe = false, timestamps = false, dry_run = false;
   bool hydra = false;                  // an option was given that only Hydra has
-  std::vector<std::string> modules{};  // names of --mca without effect
+  std::vector<std::string> modules{};  // names of --mca for a launcher
   std::vector<std::string> notes{};
 };
 
@@ -47,7 +47,8 @@ void set(MpiWords& part, const ForeignGiven& given) {
 
 /// Takes the program that reaches other hosts; dslaunch has an ssh of its own.
 void take_agent(MpiWords& part, const std::string& program);
-/// Reads --mca NAME VALUE: takes hosts, transport and policies, and notes the choice of modules.
+/// Reads --mca NAME VALUE: takes hosts, transport and policies, gives the ranks
+/// the parameters of their MPI library, and notes those of another launcher.
 void take_module(MpiWords& part, const ForeignGiven& given);
 
 /// Applies the variables of Open MPI (OMPI_MCA_...) or Hydra that stand for options.

@@ -114,13 +114,6 @@ EnvList pmi_env(const Placement& placement, int rank) {
           {"MPI_LOCALNRANKS", std::to_string(node.ranks.size())}};
 }
 
-EnvList pmix_env() {
-  // Open MPI 4 takes itself for a process without a launcher unless its mpirun's daemon is named,
-  // then asks PMIx alone. Open MPI 5 ignores these.
-  return {{"OMPI_MCA_orte_local_daemon_uri", "1.0;tcp://127.0.0.1:9"},
-          {"OMPI_MCA_pmix", "^s1,s2,cray,isolated"}};
-}
-
 EnvList family_env(const Placement& placement, int rank, const RankFamilies& families) {
   const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
   const Node& node = placement.nodes[static_cast<std::size_t>(place.node_rank)];

@@ -25,8 +25,6 @@ EnvList family_env(const Placement& placement, int rank, const RankFamilies& fam
 
 /// Returns one rank's place for its MPI library. The agent adds PMI_FD. Pure.
 EnvList pmi_env(const Placement& placement, int rank);
-/// Returns the variables by which Open MPI 4 uses the PMIx server that its environment names. Pure.
-EnvList pmix_env();
 
 /// What the whole job has in common.
 struct JobIdentity {

@@ -21,18 +21,18 @@ std::string device_name(const Hello& hello, int slot) {
 }
 
 MpiSpec mpi_spec(MpiWire wire, const Placement& placement, const std::string& space) {
-  if (wire == MpiWire::pmix) {
-    MpiSpec spec{.wire = wire, .size = placement.world_size(), .space = space};
+  MpiSpec spec{.wire = wire, .size = placement.world_size()};
+  if (spec.has_pmix()) {
+    spec.space = space;
     for (const Node& node : placement.nodes) spec.nodes.push_back({node.host.name, node.ranks});
     for (const Group& group : placement.groups)
       spec.apps.push_back({group.first_rank, group.ranks});
-    return spec;
   }
+  if (!spec.has_pmi()) return spec;
   std::vector<int> node_of_rank;
   for (const RankPlace& rank : placement.ranks) node_of_rank.push_back(rank.node_rank);
-  return {.wire = wire,
-          .size = placement.world_size(),
-          .process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1)};
+  spec.process_mapping = process_mapping(node_of_rank, kPmiMaxValue - 1);
+  return spec;
 }
 
 /// Returns the binding on a node. A default does not bind more ranks than there are cores. Nor does
@@ -150,13 +150,13 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
     rank_spec.program = rank.group;
     rank_spec.env = rank_place_env(placement, number);
     RankFamilies wanted = request.environment.families;
-    wanted.openmpi = wanted.openmpi || request.mpi == MpiWire::pmix;
+    wanted.openmpi = wanted.openmpi || spec.mpi.has_pmix();
     const EnvList families = family_env(placement, number, wanted);
     rank_spec.env.insert(rank_spec.env.end(), families.begin(), families.end());
-    EnvList of_mpi;
-    if (request.mpi == MpiWire::pmi1) of_mpi = pmi_env(placement, number);
-    if (request.mpi == MpiWire::pmix) of_mpi = pmix_env();
-    rank_spec.env.insert(rank_spec.env.end(), of_mpi.begin(), of_mpi.end());
+    const auto add = [&](const EnvList& more) {
+      rank_spec.env.insert(rank_spec.env.end(), more.begin(), more.end());
+    };
+    if (spec.mpi.has_pmi()) add(pmi_env(placement, number));
     if (bind != Bind::none) rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, hello);

@@ -17,9 +17,9 @@
 #include "engine/base/deadline.h"
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
+#include "launcher/mpi/pmix_plugin.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/pmix_host.h"
-#include "launcher/mpi/pmix_plugin.h"
 
 namespace ds::launcher {
 namespace {
@@ -146,6 +146,10 @@ class PmixServer {
         variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
     PMIX_ARGV_FREE(list);
+    // Open MPI 4 takes itself for a process without a launcher unless its mpirun's daemon is named,
+    // then asks PMIx alone. Open MPI 5 ignores these.
+    variables.emplace_back("OMPI_MCA_orte_local_daemon_uri", "1.0;tcp://127.0.0.1:9");
+    variables.emplace_back("OMPI_MCA_pmix", "^s1,s2,cray,isolated");
     return variables;
   }
 

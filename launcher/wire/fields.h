@@ -121,7 +121,7 @@ constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage
 constexpr Bind last_value(Bind /*any*/) { return Bind::level; }
 constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
-constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::pmix; }
+constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::any; }
 constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::finalized; }
 
 template <class T>

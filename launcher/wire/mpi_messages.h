@@ -17,7 +17,8 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 enum class MpiWire : std::uint8_t {
   none,  // they do not; ranks get no descriptor
   pmi1,  // PMI-1 over an inherited descriptor
-  pmix   // PMIx, by a server process beside the agent
+  pmix,  // PMIx, by a server process beside the agent
+  any    // both; PMIx only if the node can serve it
 };
 /// A node as PMIx names it.
 struct MpiNode {
@@ -32,6 +33,8 @@ struct MpiApp {
   friend bool operator==(const MpiApp&, const MpiApp&) = default;
 };
 struct MpiSpec {
+  [[nodiscard]] bool has_pmi() const { return wire == MpiWire::pmi1 || wire == MpiWire::any; }
+  [[nodiscard]] bool has_pmix() const { return wire == MpiWire::pmix || wire == MpiWire::any; }
   MpiWire wire = MpiWire::none;
   std::int32_t size = 0;          // ranks of the whole job
   std::string process_mapping{};  // the value of PMI_process_mapping; empty: not offered

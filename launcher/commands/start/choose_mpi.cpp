@@ -32,7 +32,8 @@ void refuse_foreign(MpiChoice choice, const std::vector<MpiProgram>& programs) {
       throw refusal(linked(program) + ", which dslaunch does not know",
                     "run it with the mpirun of that library, or name what the library needs with "
                     "--mpi pmi1 or --mpi pmix");
-    if (choice != MpiChoice::automatic && wire_of(program) == MpiWire::pmix)
+    if ((choice == MpiChoice::pmi1 || choice == MpiChoice::pmi2) &&
+        wire_of(program) == MpiWire::pmix)
       throw refusal(linked(program) + ", which needs PMIx", "use --mpi pmix");
   }
 }
@@ -58,6 +59,9 @@ MpiWire common_wire(const std::vector<MpiProgram>& programs) {
 MpiWire wanted_wire(MpiChoice choice, const std::vector<MpiProgram>& programs) {
   if (choice == MpiChoice::pmi1 || choice == MpiChoice::pmi2) return MpiWire::pmi1;
   if (choice == MpiChoice::pmix) return MpiWire::pmix;
+  // Scripts and libraries of libraries: nobody knows before they run.
+  const auto has_none = [](const MpiProgram& program) { return !program.library; };
+  if (choice == MpiChoice::any && std::ranges::any_of(programs, has_none)) return MpiWire::any;
   return common_wire(programs);
 }
 
@@ -70,7 +74,7 @@ MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
   if (!alone) refuse_foreign(choice, programs);
   const MpiWire wire = wanted_wire(choice, programs);
   // A rank alone needs no server, which its node might not have.
-  if (wire == MpiWire::none || (alone && choice == MpiChoice::automatic && wire == MpiWire::pmix))
+  if (wire == MpiWire::none || (alone && choice != MpiChoice::pmix && wire != MpiWire::pmi1))
     return MpiWire::none;
   if (placement.shown_world() != placement.world_size())
     throw refusal("ranks of an MPI job cannot be started by several launchers",

@@ -53,6 +53,14 @@ TEST_CASE("automatically, programs get what their library needs, others nothing"
   CHECK(choose_mpi(MpiChoice::automatic, {kOpenMpi}, ranks(2)) == MpiWire::pmix);
 }
 
+TEST_CASE("any offers both to programs that do not name a library, and else as auto") {
+  CHECK(choose_mpi(MpiChoice::any, {kPlain}, ranks(2)) == MpiWire::any);
+  CHECK(choose_mpi(MpiChoice::any, {kPlain, kMpich}, ranks(2)) == MpiWire::any);
+  CHECK(choose_mpi(MpiChoice::any, {kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(choose_mpi(MpiChoice::any, {kOpenMpi}, ranks(2)) == MpiWire::pmix);
+  CHECK(choose_mpi(MpiChoice::any, {kPlain}, ranks(1)) == MpiWire::none);
+}
+
 TEST_CASE("what was asked for counts") {
   CHECK(choose_mpi(MpiChoice::pmi1, {kPlain}, ranks(2)) == MpiWire::pmi1);
   CHECK(choose_mpi(MpiChoice::pmi1, {kPlain, kMpich}, ranks(2)) == MpiWire::pmi1);

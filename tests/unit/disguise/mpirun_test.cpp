@@ -13,7 +13,7 @@ using ds::test::translate;
 namespace {
 
 /// Words that every mpirun adds, without --prefix.
-const std::string kAlways = "--mpi-env=openmpi,mpich --prefix '' --stdin 0 ";
+const std::string kAlways = "--mpi-env=openmpi,mpich --mpi=any --prefix '' --stdin 0 ";
 const std::string kOpenMpi = "--bind openmpi " + kAlways;
 const std::string kHydra = "--oversubscribe=rounds --env all " + kAlways;
 
@@ -36,7 +36,7 @@ TEST_CASE("mpirun: ranks and hosts") {
   CHECK(meant("mpirun -machinefile hosts -bynode -wdir /w -timeout 60 ./a.out") ==
         "--hostfile hosts --map-by node " + kOpenMpi + "--timeout 60 -n all --wdir /w -- ./a.out");
   CHECK(meant("mpirun -np 2 train.toml train.steps=2") ==
-        kAlways + "-n 2 train.toml train.steps=2");
+        "--mpi-env=openmpi,mpich --prefix '' --stdin 0 -n 2 train.toml train.steps=2");
 }
 
 TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
@@ -49,10 +49,14 @@ TEST_CASE("mpirun: an MPIJob, Horovod's and NVIDIA's lines") {
       {{"PATH", "/bin"}});
   CHECK(ds::test::join(horovod.words) ==
         "--map-by slot --bind none " + kAlways +
-            "-n 16 --host server1:4,server2:4 -x NCCL_DEBUG=INFO -x PATH -- python train.py");
+            "-n 16 --host server1:4,server2:4 -x OMPI_MCA_pml=ob1 -x OMPI_MCA_btl=^openib -x "
+            "NCCL_DEBUG=INFO -x PATH -- python train.py");
   CHECK(horovod.notes ==
-        std::vector<std::string>{"-x LD_LIBRARY_PATH has no effect: it is not set here",
-                                 "--mca pml, btl has no effect: modules of Open MPI are not used"});
+        std::vector<std::string>{"-x LD_LIBRARY_PATH has no effect: it is not set here"});
+  CHECK(translate("mpirun --mca plm_rsh_num_concurrent 9 -prtemca state_base_verbose 5 -np 2 a", {})
+            .notes == std::vector<std::string>{
+                          "--mca plm_rsh_num_concurrent, state_base_verbose has no effect: it "
+                          "is for the launcher of Open MPI"});
   CHECK(meant("mpirun --mca plm_rsh_agent /etc/mpi/kubexec.sh --mca plm_rsh_num_concurrent 9 -np 2 "
               "a") == kOpenMpi + "--transport exec:/etc/mpi/kubexec.sh -n 2 -- a");
   CHECK(meant("mpirun --mca plm_rsh_agent /usr/bin/ssh --mca orte_default_hostfile h -np 2 a") ==
@@ -162,11 +166,13 @@ TEST_CASE("mpirun: several programs") {
 
 TEST_CASE("mpirun: output and input") {
   CHECK(meant("mpirun -np 2 --tag-output --timestamp-output a") ==
-        "--bind openmpi --mpi-env=openmpi,mpich --prefix [1,{rank}]<std{stream}>: --timestamps "
+        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any --prefix [1,{rank}]<std{stream}>: "
+        "--timestamps "
         "--stdin 0 -n 2 -- "
         "a");
   CHECK(meant("mpirun -np 2 --stdin all --output-filename out a") ==
-        "--bind openmpi --mpi-env=openmpi,mpich --prefix '' --log-dir out --stdin all -n 2 -- a");
+        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any --prefix '' --log-dir out --stdin all -n "
+        "2 -- a");
 }
 
 TEST_CASE("mpiexec of MPICH and Intel MPI") {
@@ -176,17 +182,18 @@ TEST_CASE("mpiexec of MPICH and Intel MPI") {
               {{"X", "1"}}) ==
         "--ppn 2 " + kHydra + "--iface eth1 -n 4 --host a,b -x OMP_NUM_THREADS=4 -x X -- a");
   CHECK(meant("mpiexec.hydra -genvnone -l -n 2 -env A 1 a : -n 1 -env A 2 b") ==
-        "--oversubscribe=rounds --env none --mpi-env=openmpi,mpich --prefix [{rank}]  --stdin 0 "
+        "--oversubscribe=rounds --env none --mpi-env=openmpi,mpich --mpi=any --prefix [{rank}]  "
+        "--stdin 0 "
         "--separate -n 2 -x "
         "A=1 -- a : -n 1 -x A=2 -- b");
   CHECK(meant("mpiexec.hydra -n 1 -env A 1 a : -n 1 -genv A 2 -genv B 3 b") ==
         kHydra + "--separate -n 1 -x B=3 -x A=1 -- a : -n 1 -x A=2 -x B=3 -- b");
   CHECK(meant("mpiexec.hydra -launcher-exec ./go -n 1 a") ==
         "--oversubscribe=rounds --env all " + kAlways + "--transport exec:./go -n 1 -- a");
-  CHECK(
-      meant("mpiexec.hydra -prepend-pattern %r@%h%%: -hosts-group n[1-2] -n 2 a") ==
-      "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --prefix {rank}@{host}%: --stdin 0 "
-      "-n 2 --host n[1-2] -- a");
+  CHECK(meant("mpiexec.hydra -prepend-pattern %r@%h%%: -hosts-group n[1-2] -n 2 a") ==
+        "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --mpi=any --prefix "
+        "{rank}@{host}%: --stdin 0 "
+        "-n 2 --host n[1-2] -- a");
   const auto pair = translate("mpiexec.hydra -genv KEY secret -n 1 a");
   CHECK(pair.secrets == std::vector<SecretPlace>{{2, 0}});
 }
