@@ -232,8 +232,9 @@ void AgentLoop::serve_pmix() {
   }
   const auto problem = pmix_.take_problem();
   if (!problem) return;
-  const bool is_needed = started_ || state_.spec()->mpi.wire != MpiWire::any;
-  is_needed ? tell(LinkLost{*problem}) : tell(PortHeld{port_.port});
+  if (started_ || state_.spec()->mpi.wire != MpiWire::any) return tell(LinkLost{*problem});
+  pmix_.finish(now_);  // The node offers PMI alone.
+  tell(PortHeld{port_.port});
 }
 
 void AgentLoop::pass_to_mpi(const Message& message) {

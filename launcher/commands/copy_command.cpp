@@ -36,15 +36,19 @@ constexpr int kChildren = 2;
 
 constexpr CopyDef kCopyWhere[] = {
     {{"--hostfile", "FILE", "Read hosts from FILE, as for a job (\"-\": standard input)"},
-     [](CopyOptions& o, const GivenOption& given) { o.where.hostfile = given.value; }},
+     [](CopyOptions& o, const GivenOption& given) { o.where.hostfile = text_value(given); }},
     {{"-w", "HOSTS", "Hosts as for dslaunch exec: node[01-16,20]; ^FILE; @GROUP; repeatable", true},
-     [](CopyOptions& o, const GivenOption& given) { o.where.lists.push_back(given.value); }},
+     [](CopyOptions& o, const GivenOption& given) { o.where.lists.push_back(text_value(given)); }},
     {{"-x", "HOSTS", "Leave out these hosts; repeatable", true},
-     [](CopyOptions& o, const GivenOption& given) { o.where.excluded.push_back(given.value); }},
+     [](CopyOptions& o, const GivenOption& given) {
+       o.where.excluded.push_back(text_value(given));
+     }},
     {{"-g", "GROUP", "Hosts of a group, as for dslaunch exec; repeatable", true},
-     [](CopyOptions& o, const GivenOption& given) { o.where.lists.push_back("@" + given.value); }},
+     [](CopyOptions& o, const GivenOption& given) {
+       o.where.lists.push_back("@" + text_value(given));
+     }},
     {{"-l", "USER", "Log in as USER on hosts without a user of their own"},
-     [](CopyOptions& o, const GivenOption& given) { o.where.user = given.value; }},
+     [](CopyOptions& o, const GivenOption& given) { o.where.user = text_value(given); }},
 };
 
 constexpr CopyDef kCopyWhat[] = {

@@ -157,6 +157,8 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
       rank_spec.env.insert(rank_spec.env.end(), more.begin(), more.end());
     };
     if (spec.mpi.has_pmi()) add(pmi_env(placement, number));
+    // MPICH 5 refuses to choose if it finds both.
+    if (spec.mpi.wire == MpiWire::any) add({{"MPIR_CVAR_PMI_VERSION", "1"}});
     if (bind != Bind::none) rank_spec.device = device_of_rank(request, placement, number, hello);
     if (!request.own_devices) continue;
     const EnvList device = own_device_env(place.host, rank.local_rank, hello);

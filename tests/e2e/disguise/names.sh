@@ -20,18 +20,6 @@ for words in 'as' 'as torchrum x' 'as torchrun --nope x' 'as mpirun -np' 'as dee
   [ "$(wc -l <err)" = 2 ] || die "$words: not one line and a hint"
 done
 
-# A program of Open MPI, which needs PMIx, is not started as if it were alone.
-library=$(ls /usr/lib/*/libmpi_cxx.so.* 2>/dev/null | head -n 1)
-if [ -n "$library" ]; then
-  bin/mpirun -np 2 "$library" >out 2>err
-  [ $? = 65 ] || die 'a program that needs libmpi'
-  grep -q 'is linked with libmpi' err || die 'its message'
-  "$dslaunch" -n 2 -- "$library" >out 2>err
-  [ $? = 65 ] || die 'a program that needs libmpi, started plainly'
-  grep -q 'is linked with libmpi' err || die 'its message when started plainly'
-  "$dslaunch" -n 1 -- "$library" >out 2>err
-  ! grep -q 'is linked with' err || die 'one rank is a whole world of MPI'
-fi
 PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=nowhere.invalid PET_MASTER_PORT=1 bin/torchrun --no-python sleep 2 >out 2>err
 grep -q '^dslaunch: warning: nowhere.invalid cannot be resolved yet' err || die 'a master without an address'
 

@@ -96,4 +96,11 @@ expect 0 'two programs on hosts of their own'
 [ "$(told)" = "rank 0 of 3: program 0 in $here, A=1;rank 1 of 3: program 1 in $here, A=2;rank 2 of 3: program 1 in $here, A=2;" ] ||
   die "two programs on hosts of their own: $(told)"
 grep -q 'all checks passed, 3 ranks$' out || die 'two programs on hosts of their own: not one world'
+# dslaunch cannot see the library of a script.
+run as mpirun -np 3 sh -c 'true; exec ./checks all'
+expect 0 'as mpirun, a script'
+grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun, a script'
+DSLAUNCH_PMIX_PLUGIN=./missing.so run as mpirun -np 3 sh -c 'true; exec ./checks all'
+expect 0 'as mpirun, a node without the PMIx plugin'
+grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun, a node without the PMIx plugin'
 echo 'mpich: all cases passed'

@@ -39,6 +39,10 @@ run as mpirun --allow-run-as-root --oversubscribe -np 3 ./checks all
 expect 0 'as mpirun'
 grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun'
 
+run as mpirun --allow-run-as-root --oversubscribe -np 3 sh -c 'true; exec ./checks all'
+expect 0 'as mpirun, a script'
+grep -q 'all checks passed, 3 ranks$' out || die 'as mpirun, a script'
+
 run -n 3 -- ./checks abort 6
 expect 6 'MPI_Abort'
 says 'rank 1 on .* called MPI_Abort\(6\)'

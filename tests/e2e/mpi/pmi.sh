@@ -77,6 +77,16 @@ run --part 0/2 -n 1 --mpi pmi1 --master-addr 127.0.0.1 --master-port 29999 -- "$
 expect 65 "$case"
 says 'ranks of an MPI job cannot be started by several launchers'
 
+case='a program of a library that is not known'
+if command -v cc >/dev/null; then
+  echo 'int nothing;' >lib.c
+  echo 'int main(void) { return 0; }' >main.c
+  cc -shared -Wl,-soname,libmpi_gnu_91.so.12 -o libmpi_gnu_91.so.12 lib.c && cc -Wl,--no-as-needed -o of_cray main.c ./libmpi_gnu_91.so.12 || die "$case: cc"
+  run -n 2 -- ./of_cray
+  expect 65 "$case"
+  says './of_cray is linked with libmpi_gnu_91.so.12, which dslaunch does not know'
+fi
+
 case='a program of Open MPI'
 if command -v cc >/dev/null; then
   echo 'int nothing;' >lib.c

@@ -10,7 +10,7 @@ using namespace ds::launcher::copy;
 using ds::launcher::Bytes;
 
 TEST_CASE("docs/protocol.md names every message of a copy") {
-  CHECK(ds::test::rows_of_page("## Copies", "## Lines") ==
+  CHECK(ds::test::rows_of_page("## Copies", "## Vectors") ==
         ds::test::rows_of_description(describe_copy_frames()));
 }
 

@@ -77,7 +77,8 @@ TEST_CASE("mpirun: binding") {
   CHECK(translate("mpirun -np 2 --bind-to gpu a").notes ==
         std::vector<std::string>{"--bind-to gpu has no effect: it must be none, hwthread, core, "
                                  "l3cache, numa or socket"});
-  CHECK(meant("mpirun -np 2 train.toml") == kAlways + "-n 2 train.toml");
+  CHECK(meant("mpirun -np 2 train.toml") ==
+        "--mpi-env=openmpi,mpich --prefix '' --stdin 0 -n 2 train.toml");
 }
 
 TEST_CASE("mpirun: mapping") {
