@@ -2,15 +2,16 @@
 # Compares launch times of `true`, one process per host, on N loopback addresses of one sshd: dslaunch, pdsh, clush, Open MPI's
 # mpirun (flat) and MPICH's mpiexec.hydra in turn, all over OpenSSH with one config and 64 connections at once where a launcher
 # has such a limit. Run on demand; the last results are in launch_results.md.
-# Usage: launch_peers.sh [--hosts 256] [--rounds 3] [--limit 120] [--hashed] [--only LAUNCHER,...]
+# Usage: launch_peers.sh [--hosts 256] [--rounds 3] [--limit 120] [--hashed] [--only LAUNCHER,...] [--mpi mpich|openmpi]
 #   --limit S    a launcher that takes longer is ended, recorded and left out of the rest
 #   --hashed     known_hosts with hashed names
+#   --mpi LIB    a program that calls MPI_Init and MPI_Finalize, in place of true; the peer is the launcher of that library
 # Prints seconds of each round, each launcher's median, the ratio of the best of the others to dslaunch within each round,
 # and dslaunch's client CPU a host. Target: 4.2 times with 256 hosts, 4 times with 64.
 set -u
 SOURCE=${DS_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 BIN=${DS_BIN:-$SOURCE/build/release/bin}
-hosts=256 rounds=3 limit=120 hashed=0 only=
+hosts=256 rounds=3 limit=120 hashed=0 only= mpi=
 while [ $# -gt 0 ]; do
   case $1 in
     --hosts) hosts=$2; shift 2 ;;
@@ -18,7 +19,8 @@ while [ $# -gt 0 ]; do
     --limit) limit=$2; shift 2 ;;
     --hashed) hashed=1; shift ;;
     --only) only=$2; shift 2 ;;
-    *) sed -n '2,10p' "$0"; exit 64 ;;
+    --mpi) mpi=$2; shift 2; case $mpi in mpich) only=hydra ;; openmpi) only=mpirun ;; esac ;;
+    *) sed -n '2,11p' "$0"; exit 64 ;;
   esac
 done
 . "$SOURCE/tests/support/sshd.sh"
@@ -58,16 +60,23 @@ printf '%s\n' "${names[@]}" > "$dir/hostfile"
 sed 's/$/ slots=1/' "$dir/hostfile" > "$dir/mpirun_hosts"
 sed 's/$/:1/' "$dir/hostfile" > "$dir/hydra_hosts"
 list=$(IFS=,; echo "${names[*]}")
+program=true
+if [ -n "$mpi" ]; then
+  program=$dir/program
+  echo '#include <mpi.h>
+int main(int argc, char** argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }' > "$dir/program.c"
+  "mpicc.$mpi" -O1 -o "$program" "$dir/program.c" || { echo "SKIP: mpicc.$mpi is not installed"; exit 77; }
+fi
 sshd_start "$dir" 0.0.0.0 "$port" "SetEnv SHLVL=1 DS_BENCH=$cookie"
 
-start_dslaunch() { "$BIN/dslaunch" --hostfile "$dir/hostfile" --ssh-config "$dir/config" -- true; }
+start_dslaunch() { "$BIN/dslaunch" --hostfile "$dir/hostfile" --ssh-config "$dir/config" -- "$program"; }
 start_pdsh() { PDSH_SSH_ARGS_APPEND="-q -F $dir/config" pdsh -R ssh -S -f 64 -w "$list" true; }
 start_clush() { clush -S -f 64 -o "-q -F $dir/config" -w "$list" true; }
 start_mpirun() {
   mpirun.openmpi --allow-run-as-root --mca plm_rsh_agent "ssh -q -F $dir/config" --mca plm_rsh_no_tree_spawn 1 \
-    --mca plm_rsh_num_concurrent 64 --hostfile "$dir/mpirun_hosts" -np "$hosts" true
+    --mca plm_rsh_num_concurrent 64 --hostfile "$dir/mpirun_hosts" -np "$hosts" "$program"
 }
-start_hydra() { HYDRA_LAUNCHER_EXTRA_ARGS="-q -F $dir/config" mpiexec.hydra -launcher ssh -f "$dir/hydra_hosts" -n "$hosts" true; }
+start_hydra() { HYDRA_LAUNCHER_EXTRA_ARGS="-q -F $dir/config" mpiexec.hydra -launcher ssh -f "$dir/hydra_hosts" -n "$hosts" "$program"; }
 # Runs launcher $1 under the limit; sets status, seconds and cpu (user + system time of the launcher's processes, without the
 # shell that starts it).
 measure() {
@@ -80,7 +89,7 @@ measure() {
   read -r user system < "$dir/cpu_times"
   cpu=$(awk "BEGIN { print ${user:-0} + ${system:-0} }") # 0 for a launcher that was killed
 }
-export BIN dir list hosts
+export BIN dir list hosts program
 median() { sort -g | awk '{ v[NR] = $1 } END { printf "median %.2f, from %.2f to %.2f", v[int((NR + 1) / 2)], v[1], v[NR] }'; }
 
 echo "$hosts hosts, $rounds rounds, one sshd on $(nproc) cores, known_hosts $([ $hashed = 1 ] && echo hashed || echo plain)"

@@ -5,13 +5,13 @@
 //   pmi_probe many COUNT       so many pairs in all
 //   pmi_probe longest          the longest key and value; longer ones are refused
 //   pmi_probe spawn            asks for another process, is refused, and goes on
-//   pmi_probe attributes       PMI-2: rank 0 of a node puts an attribute of the node, for which the
-//   others wait pmi_probe flood            rank 1 puts two million keys; prints how many were
-//   refused, and the agent's memory pmi_probe DEED RANK        that rank does it, the others wait
-//   in a fence:
-//     garbage, half, long (a key of 1 MB), unread (requests, whose replies it does not read), early
-//     (exits with 0), idle (never comes), abort (with code 7), close (its descriptor, and lives
-//     on), twice (init after finalize), hopeless (PMI-2: waits for an attribute that nobody puts)
+//   pmi_probe attributes       PMI-2: the first rank of a node puts an attribute, others wait
+//   pmi_probe flood            rank 1 puts two million keys; prints how many were refused, and the
+//                              agent's memory
+//   pmi_probe DEED RANK        that rank does it, the others wait in a fence:
+//     garbage, half, long (a key of 1 MB), unread (requests, whose replies it does not read),
+//     early (exits with 0), idle (never comes), abort (with code 7), close (its descriptor, and
+//     lives on), twice (init after finalize), hopeless (PMI-2: an attribute that nobody puts)
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
