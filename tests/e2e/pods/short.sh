@@ -16,7 +16,7 @@ part() {
 parts=()
 part self_test
 part training
-part rendezvous missing records_late servfail wrong_job two_of_one_index token_hidden token_file launcher_pod ipv6_alone
+part rendezvous mpi missing records_late servfail wrong_job two_of_one_index token_hidden token_file launcher_pod ipv6_alone
 part ends partition kill_root_replaced kill_worker_replaced term_worker term_waiting rank_fails restart_in_place idle
 status=0
 for i in "${!parts[@]}"; do

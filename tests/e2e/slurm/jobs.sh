@@ -24,6 +24,15 @@ in_allocation -N2 --gpus=3 "$dslaunch" -- bash -c 'echo $RANK $SLURMD_NODENAME $
 expect 0 "GPUs that differ from node to node"
 grep -q "hosts: 2 x auto from Slurm job .* slots from SLURM_GPUS)" err || die "slots that the nodes say"
 
+# MPI programs, by the agents that srun has started.
+for library in mpich openmpi; do
+  command -v "mpicc.$library" >/dev/null || { echo "not tested: mpicc.$library is not installed"; continue; }
+  "mpicc.$library" -O1 -o "$work/of_$library" "$DS_SOURCE/tests/e2e/mpi/mpi_checks.c" || die "mpicc.$library"
+  in_allocation -N2 -n3 "$dslaunch" -x UCX_TLS=tcp,sm,self -x OMPI_MCA_btl=tcp,self -x OMPI_MCA_btl_tcp_if_include=lo -- "$work/of_$library" collectives
+  expect 0 "a program of $library"
+  grep -q 'all checks passed, 3 ranks$' out || die "a program of $library: not one world of three"
+done
+
 # A spare stands in for a lost node; the end of the job's time is the deadline of --pre-signal.
 in_allocation -N3 "$dslaunch" --spares 1 --max-restarts 1 -- bash -c '
   echo $RANK $DSLAUNCH_EPOCH $SLURMD_NODENAME
