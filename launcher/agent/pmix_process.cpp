@@ -83,6 +83,7 @@ void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time
   if (pid < 0) throw_errno("cannot start the PMIx server", errno);
   if (pid == 0) become_server(theirs.get(), folder, agent);
   pid_ = pid;
+  alone_ = spec.mpi.size == 1;
   ::fcntl(fd_.get(), F_SETFL, O_NONBLOCK);
   for (const RankSpec& rank : spec.ranks) ranks_[rank.rank];
   due_ = now + kStartLimit;
@@ -90,14 +91,10 @@ void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time
 }
 
 void PmixProcess::finish(Clock::time_point now) {
-  if (pid_ == 0) return;
-  if (!std::exchange(finishing_, true)) {
-    ::shutdown(fd_.get(), SHUT_WR);
-    due_ = now + kFinishLimit;
-  } else if (now >= due_) {
-    ::kill(pid_, SIGKILL);
-    due_ = Clock::time_point::max();
-  }
+  if (pid_ == 0 || std::exchange(finishing_, true)) return;
+  ::shutdown(fd_.get(), SHUT_WR);
+  report_at_ = Clock::time_point::max();
+  due_ = now + kFinishLimit;
 }
 
 void PmixProcess::add_polls(std::vector<pollfd>& polled) {
@@ -108,11 +105,26 @@ void PmixProcess::add_polls(std::vector<pollfd>& polled) {
 }
 
 void PmixProcess::turn(const std::vector<pollfd>& polled, Clock::time_point now) {
+  if (pid_ == 0) return;
+  read_and_write(polled);
+  look_at_deadlines(now);
+}
+
+void PmixProcess::read_and_write(const std::vector<pollfd>& polled) {
   if (!std::exchange(polled_, false)) return;
   const short ready = polled[poll_index_].revents;
   if ((ready & POLLOUT) != 0) write_some();
   if ((ready & (POLLIN | POLLHUP | POLLERR)) != 0) read_some();
-  report_missing(now);
+}
+
+void PmixProcess::look_at_deadlines(Clock::time_point now) {
+  if (now >= due_) {
+    due_ = Clock::time_point::max();
+    ::kill(pid_, SIGKILL);
+    fail(
+        fmt::format("the PMIx server of the ranks did not start within {} s", kStartLimit.count()));
+  }
+  if (is_ready_ && !finishing_) report_missing(now);
 }
 
 void PmixProcess::read_some() {
@@ -146,27 +158,25 @@ void PmixProcess::take(Message&& message) {
   }
 }
 
-/// Tells the root once which ranks others may wait for in MPI_Init, and once that all have come.
+/// Tells the root which ranks others may wait for in MPI_Init, again when they have changed, and at
+/// last that all have come.
 void PmixProcess::report_missing(Clock::time_point now) {
-  if (!is_ready_ || finishing_) return;
-  const auto is_missing = [](const auto& rank) { return !rank.second; };
-  const auto missing = std::ranges::count_if(ranks_, is_missing);
-  if (missing == 0 || missing == std::ssize(ranks_)) {
-    due_ = Clock::time_point::max();
+  std::vector<std::int32_t> missing;
+  for (const auto& [rank, step] : ranks_)
+    if (!step) missing.push_back(rank);
+  if (missing.size() == ranks_.size() || missing == told_missing_) {
+    report_at_ = Clock::time_point::max();
     return;
   }
-  if (due_ == Clock::time_point::max() && !told_missing_) due_ = now + kReportAfter;
-  if (now < due_) return;
-  due_ = Clock::time_point::max();
-  told_missing_ = true;
-  FenceWaits message;
-  for (const auto& rank : ranks_)
-    if (is_missing(rank)) message.missing.push_back(rank.first);
-  messages_.emplace_back(std::move(message));
+  if (report_at_ == Clock::time_point::max()) report_at_ = now + kReportAfter;
+  if (!missing.empty() && now < report_at_) return;
+  report_at_ = Clock::time_point::max();
+  told_missing_ = missing;
+  messages_.emplace_back(FenceWaits{std::move(missing)});
 }
 
 void PmixProcess::ended_well(std::int32_t rank, Clock::time_point now) {
-  if (!fd_) return;
+  if (!fd_ || alone_) return;
   read_some();  // The server has told of MPI_Finalize before the rank went on.
   const auto found = ranks_.find(rank);
   if (found == ranks_.end() || found->second != PmixRank::Step::connected) return;
@@ -200,7 +210,7 @@ bool PmixProcess::reaped(pid_t pid, int wait_status) {
   if (fd_) read_some();  // What it wrote before may say why.
   pid_ = 0;
   fd_.reset();
-  due_ = Clock::time_point::max();
+  due_ = report_at_ = Clock::time_point::max();
   fail(WIFSIGNALED(wait_status)
            ? fmt::format("the PMIx server of the ranks was killed by signal {} ({})",
                          WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)))

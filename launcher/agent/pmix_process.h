@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,8 +17,8 @@
 
 namespace ds::launcher {
 
-/// A process of its own, because the library has threads, and an agent forks shims. Its end is an
-/// event, so no bytes of a rank can end the agent.
+/// A process of its own, because the library has threads, and an agent forks shims. The end of the
+/// server is an event, so no bytes of a rank can end the agent.
 /// Threads: one.
 class PmixProcess {
  public:
@@ -29,14 +30,14 @@ class PmixProcess {
   /// Forks the server, which keeps its files in `folder`.
   /// Errors:  Error{system} if the system refuses.
   void start(const Spec& spec, const std::string& folder, Clock::time_point now);
-  /// Lets the server clean up and end. Its exit is then no event. Call it until is_running() is
-  /// false.
+  /// Lets the server clean up and end, which is not a problem then. It is killed after
+  /// kFinishLimit.
   void finish(Clock::time_point now);
   [[nodiscard]] bool is_running() const { return pid_ != 0; }
 
   void add_polls(std::vector<pollfd>& polled);
   void turn(const std::vector<pollfd>& polled, Clock::time_point now);
-  [[nodiscard]] Clock::time_point wake_at() const { return due_; }
+  [[nodiscard]] Clock::time_point wake_at() const { return std::min(due_, report_at_); }
   /// Passes a frame of the root.
   void send(const Message& message);
   /// The process `pid` was reaped; returns whether it is the server.
@@ -54,9 +55,11 @@ class PmixProcess {
   std::optional<std::string> take_problem() { return std::exchange(problem_, std::nullopt); }
 
  private:
+  void read_and_write(const std::vector<pollfd>& polled);
   void read_some();
   void write_some();
   void take(Message&& message);
+  void look_at_deadlines(Clock::time_point now);
   void report_missing(Clock::time_point now);
   void fail(std::string problem) {
     if (!finishing_ && !problem_) problem_ = std::move(problem);
@@ -70,8 +73,10 @@ class PmixProcess {
   bool polled_ = false;
   bool is_ready_ = false;
   bool finishing_ = false;
-  bool told_missing_ = false;  // a FenceWaits was sent
-  Clock::time_point due_ = Clock::time_point::max();
+  std::vector<std::int32_t> told_missing_;            // by the last FenceWaits
+  bool alone_ = false;                                // the job has one rank
+  Clock::time_point due_ = Clock::time_point::max();  // of the start or the end
+  Clock::time_point report_at_ = Clock::time_point::max();
   std::map<std::int32_t, std::optional<PmixRank::Step>> ranks_;
   std::optional<std::vector<PmixReady::Rank>> ready_;
   std::vector<Message> messages_;

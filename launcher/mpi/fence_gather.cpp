@@ -45,6 +45,9 @@ void FenceGather::take(int node, const FenceWaits& message, Clock::time_point no
   };
   if (!knows(node) || std::ranges::any_of(fences_, joined)) return;
   waiting_[node].assign(message.missing.begin(), message.missing.end());
+  if (message.missing.empty()) waiting_.erase(node);
+  const auto of_all = [](const auto& open) { return open.second.ranks.empty(); };
+  if (waiting_.empty() && std::ranges::none_of(fences_, of_all)) return stop_waiting();
   wait_from(now);
   look_for_ended();
 }
@@ -102,7 +105,7 @@ void FenceGather::tick(Clock::time_point now) {
 /// Prepares the messages for all nodes of a fence that has completed.
 void FenceGather::release(const std::string& name, Fence fence) {
   first_done_ = first_done_ || fence.ranks.empty();
-  if (first_done_) due_ = Clock::time_point::max();
+  if (first_done_) stop_waiting();
   FenceOut next{.name = name, .last = false, .number = ++completed_, .data = {}};
   std::vector<int> nodes;
   for (const auto& [node, part] : fence.parts) nodes.push_back(node);

@@ -75,6 +75,10 @@ class FenceGather {
   }
   Fence& fence_of(const FenceIn& message);
   void wait_from(Clock::time_point now);
+  void stop_waiting() {
+    waits_ = false;
+    due_ = Clock::time_point::max();
+  }
   void look_for_ended();
   void release(const std::string& name, Fence fence);
   [[nodiscard]] std::vector<int> missing(const Fence& fence) const;

@@ -151,6 +151,7 @@ void PmiNode::join(Clock::time_point now) {
 }
 
 void PmiNode::take(FenceOut&& message) {
+  if (!message.name.empty()) return;  // of PMIx
   for (auto& [key, value] : read_pairs(message.data)) store(key, std::move(value));
   if (!message.last || waiting_ < ranks_.size()) return;
   waiting_ = 0;

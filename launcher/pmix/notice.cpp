@@ -40,7 +40,7 @@ void release(pmix_status_t /*status*/, void* call) {
   delete event;
 }
 
-/// More would be no event of an MPI library.
+/// Events of MPI libraries have fewer.
 constexpr std::size_t kMaxInfos = 1024;
 
 }  // namespace

@@ -21,6 +21,10 @@ namespace {
 
 PmixHost* the_host = nullptr;
 
+/// Longer data of one rank does not fit into a frame.
+constexpr std::size_t kMaxData = std::size_t{3} << 20;
+constexpr std::size_t kMaxLog = std::size_t{64} << 10;
+
 /// Memory for the library, which frees it by free_copy().
 char* copy_of(const std::string& text) {
   char* const copy = static_cast<char*>(std::malloc(std::max<std::size_t>(text.size(), 1)));
@@ -137,10 +141,11 @@ void PmixHost::take(const ModexAsk& message) {
   auto question = std::make_unique<ModexAsk>(message);
   const auto answer = [](pmix_status_t status, char* data, std::size_t size, void* call) {
     const std::unique_ptr<ModexAsk> asked(static_cast<ModexAsk*>(call));
+    const bool fits = data != nullptr && size <= kMaxData;
     the_host->write(ModexAnswer{.node = asked->node,
                                 .id = asked->id,
-                                .status = status,
-                                .data = std::string(data, data == nullptr ? 0 : size)});
+                                .status = fits || size == 0 ? status : PMIX_ERR_OUT_OF_RESOURCE,
+                                .data = fits ? std::string(data, size) : std::string()});
   };
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, answer, question.get());
   if (status == PMIX_SUCCESS) return void(question.release());
@@ -316,8 +321,10 @@ pmix_status_t on_deregister_events(pmix_status_t* /*codes*/, std::size_t /*count
 pmix_status_t on_event(pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
                        pmix_info_t* info, std::size_t count, pmix_op_cbfunc_t /*done*/,
                        void* /*data*/) {
-  if (range != PMIX_RANGE_LOCAL && range != PMIX_RANGE_PROC_LOCAL)
-    the_host->write(PmixNotice{pack_notice(code, *source, range, info, count)});
+  if (range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL) return PMIX_OPERATION_SUCCEEDED;
+  std::string packed = pack_notice(code, *source, range, info, count);
+  if (packed.empty() || packed.size() > kMaxData) return PMIX_ERR_OUT_OF_RESOURCE;
+  the_host->write(PmixNotice{std::move(packed)});
   return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -354,6 +361,7 @@ void on_log(const pmix_proc_t* client, const pmix_info_t* data, std::size_t coun
     if (value.type == PMIX_STRING && value.data.string != nullptr) text = value.data.string;
     if (value.type == PMIX_BYTE_OBJECT && value.data.bo.bytes != nullptr)
       text = text_in({value.data.bo.bytes, value.data.bo.size});
+    text.resize(std::min(text.size(), kMaxLog));
     if (!text.empty()) the_host->write(PmixLine{static_cast<std::int32_t>(client->rank), text});
   }
   if (done != nullptr) the_host->answer_soon(done, call);

@@ -69,7 +69,7 @@ struct FenceIn {
 /// Some ranks of the node have waited in a fence of all ranks for others of the node, for a second
 /// or more.
 struct FenceWaits {
-  std::vector<std::int32_t> missing{};  // ranks of the node that have not joined it
+  std::vector<std::int32_t> missing{};  // ranks of the node that have not joined it; may be none
   friend bool operator==(const FenceWaits&, const FenceWaits&) = default;
 };
 /// The MPI library of a rank ends the job: it has called abort, or broken the protocol.

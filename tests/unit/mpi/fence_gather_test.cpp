@@ -152,6 +152,17 @@ TEST_CASE("the deadline names all ranks that have not come, as far as their node
   CHECK(gather.wake_at() == ds::Clock::time_point::max());
 }
 
+TEST_CASE("the deadline ends when no rank is waited for any more, also without a fence") {
+  FenceGather gather = two_nodes(10s);
+  gather.take(1, FenceWaits{{3}}, kBegin);
+  gather.take(1, FenceWaits{}, kBegin + 5s);
+  CHECK(gather.wake_at() == ds::Clock::time_point::max());
+  gather.ended(3);
+  CHECK(problem_of(gather) == "none");
+  gather.take(0, FenceIn{}, kBegin + 6s);
+  CHECK(gather.wake_at() == kBegin + 16s);
+}
+
 TEST_CASE("the deadline begins again after a suspension, ends with the fence, and may be none") {
   FenceGather gather = two_nodes(10s);
   gather.take(1, FenceIn{}, kBegin);
