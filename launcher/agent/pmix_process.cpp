@@ -123,6 +123,7 @@ void PmixProcess::look_at_deadlines(Clock::time_point now) {
     ::kill(pid_, SIGKILL);
     fail(
         fmt::format("the PMIx server of the ranks did not start within {} s", kStartLimit.count()));
+    finishing_ = true;  // Its end is no further problem.
   }
   if (is_ready_ && !finishing_) report_missing(now);
 }
