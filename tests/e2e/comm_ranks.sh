@@ -110,7 +110,7 @@ start_three 1.5
 kill -STOP "${pids[1]}"
 # Who was caught an operation earlier is missed too.
 expect 0 69 "no answer from .*rank 1"
-expect 2 69 "no answer from .*rank 1"
+expect 2 69 "no answer from .*rank 1\|rank 0 closed the connection" # on a busy machine, see above
 kill -9 "${pids[1]}"
 wait "${pids[1]}"
 

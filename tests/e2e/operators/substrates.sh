@@ -48,7 +48,7 @@ ran() {
 }
 op_up "$dir" || exit 1
 show='echo "rank $RANK of $WORLD_SIZE on $(uname -n) as $(id -u)"; env | sed "s/^/env /"'
-blanked='env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_|I_MPI_|HYDRA_|VC_|VK_|KUBERNETES_|JOB_COMPLETION_INDEX|WORKER_ONLY)'
+blanked='env (NVIDIA_|K_MPI_JOB_ROLE|OMPI_MCA_(plm_|orte_keep|orte_default)|I_MPI_|HYDRA_|VC_|VK_|KUBERNETES_|JOB_COMPLETION_INDEX|WORKER_ONLY)'
 
 # MPIJob, Open MPI: the launcher before its workers, as AtStartup has it: first no record, then no sshd, then one of both.
 # fsGroup as Istio sets it: the key has mode 0640 and belongs to root, who runs.
