@@ -6,6 +6,9 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <regex>
+#include <string>
 
 #include "engine/base/error.h"
 
