@@ -26,6 +26,7 @@ constexpr int kMostChildren = 80;
 /// How long a parent may send nothing while its child waits for bytes.
 constexpr auto kSilence = 60s;
 constexpr auto kLook = 200ms;
+constexpr int kMostTries = 3;  // of opening a file that is being received
 
 /// Sends files to one child, in the order of its requests.
 class ChildSender {
@@ -68,7 +69,9 @@ class ChildSender {
       return false;
     }
     if (!file_) file_ = files_.open(known->path, known->stage == Stage::receiving);
-    if (!file_) return false;
+    // The file may have got its final name since wait(): then the next look says so.
+    if (!file_) return known->stage == Stage::receiving && ++failed_opens_ < kMostTries;
+    failed_opens_ = 0;
     if (fetch.from < known->bytes) return send_bytes(fetch, known->bytes);
     if (known->stage == Stage::receiving) return true;
     const Digest digest = known->digest == Digest{} ? files_.digest(*known) : known->digest;
@@ -92,6 +95,7 @@ class ChildSender {
   CopyDecoder decoder_;
   std::deque<CopyFetch> fetches_;
   UniqueFd file_;
+  int failed_opens_ = 0;
   Bytes buffer_;
 };
 
