@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -245,11 +246,16 @@ class CopyNode : public RelayFiles {
 int run_copy_node() {
   std::signal(SIGPIPE, SIG_IGN);
   CopyNode node;
+  const auto say = [](const std::string& problem) {
+    const std::string line = problem + "\n";
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+  };
   try {
     node.run();
   } catch (const Error& problem) {
-    const std::string line = problem.for_people() + "\n";
-    (void)!::write(STDERR_FILENO, line.data(), line.size());
+    say(problem.for_people());
+  } catch (const std::exception& problem) {  // such as std::system_error of a thread
+    say(problem.what());
   }
   ::_exit(1);  // threads of the relay may still use the node
 }

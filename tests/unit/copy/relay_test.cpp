@@ -1,14 +1,17 @@
-// Tests that a node passes a file on that is committed between two looks at it.
+// Tests the senders of a node's children, and the link to its parent.
 #include "launcher/copy/relay.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "support/temp_folder.h"
 
 using namespace ds::launcher;
@@ -83,4 +86,26 @@ TEST_CASE("a file that gets its name while a child waits for it is passed on") {
   CHECK(child.text == "hello");
   link.send(CopyListed{});  // not a request, so the parent closes the connection
   CHECK(child.wait_for([] { return child.lost.has_value(); }));
+}
+
+TEST_CASE("an error on a thread of the relay ends the process, without an abort") {
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    ::close(STDERR_FILENO);
+    ::alarm(30);
+    // Nobody listens at this port; the report of that fails, as after the death of the root.
+    const ParentLink link("127.0.0.1", 1, JoinKey::random(),
+                          {.on_message = [](const CopyMessage&) {},
+                           .on_idle = [] {},
+                           .on_lost =
+                               [](const std::string&) {
+                                 throw ds::Error(ds::ErrorKind::system, "the root does not read");
+                               }});
+    while (true) ::pause();
+  }
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
 }
