@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -100,11 +101,20 @@ class CopyNode : public RelayFiles {
     const std::lock_guard guard(lock_);
     return files_->open_to_read(path, part);
   }
+  /// Reads the file at the first call, for all children; meanwhile this node goes on receiving.
   Digest digest(const CopyTarget::Progress& file) override {
-    const std::lock_guard guard(lock_);
-    Hasher hasher(task_.seed);
-    (void)files_->hash(file.path, false, file.bytes, hasher);
-    return hasher.digest();
+    const std::lock_guard one_reads(digests_lock_);
+    if (const auto known = digests_.find(file.path); known != digests_.end()) return known->second;
+    UniqueFd opened;
+    std::uint64_t seed = 0;
+    {
+      const std::lock_guard guard(lock_);
+      opened = files_->open_to_read(file.path, false);
+      seed = task_.seed;
+    }
+    Hasher hasher(seed);
+    if (hash_bytes(opened.get(), file.bytes, hasher) != 0) return hasher.digest();
+    return digests_[file.path] = hasher.digest();
   }
 
  private:
@@ -226,6 +236,9 @@ class CopyNode : public RelayFiles {
     }
     out_.clear();
   }
+
+  std::mutex digests_lock_;
+  std::map<std::string, Digest> digests_;  // of files that were equal already, by path
 
   std::mutex lock_;  // for all below, but the decoder
   std::condition_variable changed_;
