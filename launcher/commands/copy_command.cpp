@@ -12,6 +12,7 @@
 #include "launcher/commands/doctor_options.h"
 #include "launcher/commands/start/routes.h"
 #include "launcher/control/job_socket.h"
+#include "launcher/copy/copy_frames.h"
 #include "launcher/copy/copy_node.h"
 #include "launcher/copy/copy_run.h"
 #include "launcher/transport/ssh/ssh_files.h"
@@ -92,6 +93,16 @@ OptionTable copy_options(CopyOptions& options, bool sends) {
 OptionTable copy_table(CopyOptions& options) { return copy_options(options, true); }
 OptionTable rcopy_table(CopyOptions& options) { return copy_options(options, false); }
 
+/// All paths of a task travel in one message to each node.
+void check_paths(const CopyTask& task) {
+  const std::size_t bytes = copy::message_bytes(task);
+  if (bytes <= copy::kMaxMessageBytes) return;
+  usage_error(fmt::format("the paths on the nodes take {} bytes together; the limit is {} bytes",
+                          bytes, copy::kMaxMessageBytes),
+              task.gather ? "get the files with several commands, or their folder with -r"
+                          : "give a shorter target");
+}
+
 int run_with(const Command& command, OptionTable table, CopyOptions& options, int argc,
              char** argv) {
   const bool sends = command.name == kCopyCommand.name;
@@ -116,6 +127,7 @@ int run_with(const Command& command, OptionTable table, CopyOptions& options, in
   request.task.into_folder = words.size() > 1 || request.target.ends_with('/');
   request.sources = words;
   request.task.paths = sends ? std::vector{request.target} : words;
+  check_paths(request.task);
   // With a fan-out, nodes that pass files on would keep their places to the end.
   const bool all_at_once = options.policy.fanout == 0;
   if (options.children && !all_at_once) usage_error("--tree and --fanout cannot be combined");

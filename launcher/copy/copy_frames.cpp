@@ -26,9 +26,8 @@ std::optional<CopyMessage> empty_message(std::size_t type) {
   }
 }
 
-}  // namespace
-
-void encode(Bytes& out, const CopyMessage& message) {
+/// Appends a message of any length. Returns its length without the length field.
+std::size_t append(Bytes& out, const CopyMessage& message) {
   const std::size_t begin = out.size();
   FieldWriter writer(out);
   writer(std::uint32_t{0});
@@ -39,7 +38,19 @@ void encode(Bytes& out, const CopyMessage& message) {
       },
       message);
   out.push_back(std::byte{'\n'});
-  const std::size_t length = out.size() - begin - 4;
+  return out.size() - begin - 4;
+}
+
+}  // namespace
+
+std::size_t message_bytes(const CopyMessage& message) {
+  Bytes bytes;
+  return append(bytes, message);
+}
+
+void encode(Bytes& out, const CopyMessage& message) {
+  const std::size_t begin = out.size();
+  const std::size_t length = append(out, message);
   if (length > kMaxMessageBytes)
     throw Error(ErrorKind::config, fmt::format("a message of the copy takes {} bytes; at most {}",
                                                length, kMaxMessageBytes));

@@ -20,6 +20,9 @@ inline constexpr std::size_t kMaxPathBytes = 4096;
 /// back unfinished lines of output.
 void encode(Bytes& out, const CopyMessage& message);
 
+/// Returns the length that is compared with kMaxMessageBytes.
+std::size_t message_bytes(const CopyMessage& message);
+
 /// Cuts a byte stream into messages.
 /// Promise: any bytes give messages, or one error that says what is wrong.
 class CopyDecoder {

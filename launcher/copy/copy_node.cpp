@@ -9,7 +9,9 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -99,11 +101,20 @@ class CopyNode : public RelayFiles {
     const std::lock_guard guard(lock_);
     return files_->open_to_read(path, part);
   }
+  /// Reads the file at the first call, for all children; meanwhile this node goes on receiving.
   Digest digest(const CopyTarget::Progress& file) override {
-    const std::lock_guard guard(lock_);
-    Hasher hasher(task_.seed);
-    (void)files_->hash(file.path, false, file.bytes, hasher);
-    return hasher.digest();
+    const std::lock_guard one_reads(digests_lock_);
+    if (const auto known = digests_.find(file.path); known != digests_.end()) return known->second;
+    UniqueFd opened;
+    std::uint64_t seed = 0;
+    {
+      const std::lock_guard guard(lock_);
+      opened = files_->open_to_read(file.path, false);
+      seed = task_.seed;
+    }
+    Hasher hasher(seed);
+    if (hash_bytes(opened.get(), file.bytes, hasher) != 0) return hasher.digest();
+    return digests_[file.path] = hasher.digest();
   }
 
  private:
@@ -226,6 +237,9 @@ class CopyNode : public RelayFiles {
     out_.clear();
   }
 
+  std::mutex digests_lock_;
+  std::map<std::string, Digest> digests_;  // of files that were equal already, by path
+
   std::mutex lock_;  // for all below, but the decoder
   std::condition_variable changed_;
   CopyDecoder decoder_;
@@ -245,11 +259,16 @@ class CopyNode : public RelayFiles {
 int run_copy_node() {
   std::signal(SIGPIPE, SIG_IGN);
   CopyNode node;
+  const auto say = [](const std::string& problem) {
+    const std::string line = problem + "\n";
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+  };
   try {
     node.run();
   } catch (const Error& problem) {
-    const std::string line = problem.for_people() + "\n";
-    (void)!::write(STDERR_FILENO, line.data(), line.size());
+    say(problem.for_people());
+  } catch (const std::exception& problem) {  // such as std::system_error of a thread
+    say(problem.what());
   }
   ::_exit(1);  // threads of the relay may still use the node
 }

@@ -32,7 +32,8 @@ class TargetDisk {
   /// Adds the file, or the first `size` bytes of its interrupted copy, to a digest.
   virtual std::string hash(const std::string& path, bool part, std::uint64_t size,
                            Hasher& hasher) = 0;
-  /// Opens the temporary file and keeps its first `from` bytes.
+  /// Opens the temporary file and keeps its first `from` bytes. Fails if the file changed since
+  /// hash() read them.
   virtual std::string open(const std::string& path, std::uint64_t from) = 0;
   virtual std::string write(std::span<const std::byte> bytes) = 0;
   /// Gives the temporary file mode, time and final name.

@@ -1,4 +1,4 @@
-// Who sends to whom when many nodes get the same files. Pure.
+// Tree of a copy to many nodes: chooses the parent that sends the files to each node. Pure.
 #pragma once
 
 #include <algorithm>

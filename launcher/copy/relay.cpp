@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -26,6 +28,23 @@ constexpr int kMostChildren = 80;
 /// How long a parent may send nothing while its child waits for bytes.
 constexpr auto kSilence = 60s;
 constexpr auto kLook = 200ms;
+constexpr int kMostTries = 3;  // of opening a file that is being received
+
+/// Starts a thread that ends with the process. An exception there ends the process as one on the
+/// main thread does: the root may be gone, and then the node cannot answer.
+/// Errors:  std::system_error if no thread can be started.
+template <class Body>
+void start_thread(Body body) {
+  std::thread([body = std::move(body)]() mutable {
+    try {
+      body();
+    } catch (const std::exception& problem) {
+      const std::string line = fmt::format("{}\n", problem.what());
+      (void)!::write(STDERR_FILENO, line.data(), line.size());
+      ::_exit(1);
+    }
+  }).detach();
+}
 
 /// Sends files to one child, in the order of its requests.
 class ChildSender {
@@ -68,7 +87,9 @@ class ChildSender {
       return false;
     }
     if (!file_) file_ = files_.open(known->path, known->stage == Stage::receiving);
-    if (!file_) return false;
+    // The file may have got its final name since wait(): then the next look says so.
+    if (!file_) return known->stage == Stage::receiving && ++failed_opens_ < kMostTries;
+    failed_opens_ = 0;
     if (fetch.from < known->bytes) return send_bytes(fetch, known->bytes);
     if (known->stage == Stage::receiving) return true;
     const Digest digest = known->digest == Digest{} ? files_.digest(*known) : known->digest;
@@ -92,6 +113,7 @@ class ChildSender {
   CopyDecoder decoder_;
   std::deque<CopyFetch> fetches_;
   UniqueFd file_;
+  int failed_opens_ = 0;
   Bytes buffer_;
 };
 
@@ -101,7 +123,7 @@ std::uint16_t serve_children(const std::string& address, const JoinKey& key, Rel
   std::uint16_t port = 0;
   UniqueFd listener = listen_at(address, port);
   if (!listener) return 0;
-  std::thread([listener = std::move(listener), key, &files] {
+  start_thread([listener = std::move(listener), key, &files] {
     static std::atomic<int> children{0};
     while (true) {
       UniqueFd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -111,12 +133,16 @@ std::uint16_t serve_children(const std::string& address, const JoinKey& key, Rel
       }
       if (children >= kMostChildren) continue;
       ++children;
-      std::thread([socket = std::move(socket), key, &files]() mutable {
-        ChildSender(std::move(socket), key, files).run();
-        --children;
-      }).detach();
+      try {
+        start_thread([socket = std::move(socket), key, &files]() mutable {
+          ChildSender(std::move(socket), key, files).run();
+          --children;
+        });
+      } catch (const std::system_error&) {
+        --children;  // the connection is closed, and the child gets its files from the root
+      }
     }
-  }).detach();
+  });
   return port;
 }
 
@@ -175,9 +201,9 @@ struct ParentLink::Shared {
 ParentLink::ParentLink(std::string address, std::uint16_t port, const JoinKey& key, Events events)
     : shared_(std::make_shared<Shared>()) {
   shared_->events = std::move(events);
-  std::thread([shared = shared_, address = std::move(address), port, key] {
+  start_thread([shared = shared_, address = std::move(address), port, key] {
     shared->events.on_lost(shared->run(address, port, key));
-  }).detach();
+  });
 }
 
 void ParentLink::send(const CopyMessage& message) {

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kMostName = 200;  // NAME_MAX is 255
 constexpr int kFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t kOwnFolder = 0700;  // until its content is written
+constexpr int kMostOpens = 8;
+constexpr std::size_t kReadSize = std::size_t{1} << 20;
 
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -44,6 +46,28 @@ std::string TargetFiles::why(const char* what, const std::string& path, int erro
     return fmt::format("cannot {} {}{}: a folder on the path is a link or a file", what, shown_,
                        path);
   return fmt::format("cannot {} {}{}: {}", what, shown_, path, std::strerror(error));
+}
+
+int hash_bytes(int file, std::uint64_t size, Hasher& hasher) {
+  std::vector<std::byte> buffer(kReadSize);
+  while (size > 0) {
+    const ssize_t got = ::read(file, buffer.data(), std::min<std::uint64_t>(buffer.size(), size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0 ? EIO : errno;
+    hasher.add(std::span(buffer).first(static_cast<std::size_t>(got)));
+    size -= static_cast<std::uint64_t>(got);
+  }
+  return 0;
+}
+
+std::string TargetFiles::changed(const std::string& path) const {
+  return fmt::format(
+      "cannot write {}{}: its incomplete copy changed while it was copied; copy it again", shown_,
+      path);
+}
+
+TargetFiles::Stamp TargetFiles::stamp_of(const struct stat& known) {
+  return {known.st_dev, known.st_ino, known.st_size, nanoseconds(known.st_mtim)};
 }
 
 /// Opens the folders on the path one by one, without following links.
@@ -127,31 +151,50 @@ UniqueFd TargetFiles::open_to_read(const std::string& path, bool part) {
 std::string TargetFiles::hash(const std::string& path, bool part, std::uint64_t size,
                               Hasher& hasher) {
   const UniqueFd file = open_to_read(path, part);
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  while (size > 0) {
-    const ssize_t got =
-        ::read(file.get(), buffer.data(), std::min<std::uint64_t>(buffer.size(), size));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return why("read", path, got == 0 ? EIO : errno);
-    hasher.add(std::span(buffer).first(static_cast<std::size_t>(got)));
-    size -= static_cast<std::uint64_t>(got);
-  }
-  return {};
+  struct stat known {};
+  if (part && ::fstat(file.get(), &known) == 0) hashed_[path] = stamp_of(known);
+  const int error = hash_bytes(file.get(), size, hasher);
+  return error == 0 ? std::string() : why("read", path, error);
 }
 
-std::string TargetFiles::open(const std::string& path, std::uint64_t from) {
+/// Opens the temporary file and locks it. A copy that ran side by side may have given it its final
+/// name between the two steps; then it is opened again, as it must not be written any more.
+std::string TargetFiles::open_part(const std::string& path, bool create, struct stat& known) {
   const Place place = place_of(path);
   if (!place.problem.empty()) return place.problem;
   const std::string part = part_name(place.name);
+  const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT : 0);
+  for (int i = 0; i < kMostOpens; ++i) {
+    file_.reset(::openat(place.folder, part.c_str(), flags, S_IRUSR | S_IWUSR));
+    if (!file_) return errno == ENOENT && !create ? changed(path) : why("write", path, errno);
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) break;
+      return why("lock the temporary file of", path, errno);
+    }
+    struct stat named {};
+    if (::fstat(file_.get(), &known) != 0) return why("write", path, errno);
+    if (::fstatat(place.folder, part.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (named.st_dev == known.st_dev && named.st_ino == known.st_ino) return {};
+    } else if (errno != ENOENT) {
+      return why("write", path, errno);
+    }
+  }
+  return fmt::format(
+      "cannot write {}{}: another copy writes it (do several nodes share this folder?)", shown_,
+      path);
+}
+
+std::string TargetFiles::open(const std::string& path, std::uint64_t from) {
   path_ = path;
-  file_.reset(::openat(place.folder, part.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                       S_IRUSR | S_IWUSR));
-  if (!file_) return why("write", path, errno);
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  struct stat known {};
+  std::string problem = open_part(path, from == 0, known);
+  // The digest of the first bytes is only that of the file that was hashed.
+  const auto hashed = hashed_.extract(path);
+  if (problem.empty() && from > 0 && (hashed.empty() || hashed.mapped() != stamp_of(known)))
+    problem = changed(path);
+  if (!problem.empty()) {
     file_.reset();
-    return fmt::format(
-        "cannot write {}{}: another copy writes it (do several nodes share this folder?)", shown_,
-        path);
+    return problem;
   }
   const auto start = static_cast<off_t>(from);
   if (::ftruncate(file_.get(), start) != 0 || ::lseek(file_.get(), start, SEEK_SET) < 0) {

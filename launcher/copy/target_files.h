@@ -1,7 +1,11 @@
 // The files below one folder of this machine, as the target of a copy.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "engine/base/unique_fd.h"
@@ -36,7 +40,11 @@ class TargetFiles : public TargetDisk {
     std::string name{};
     std::string problem{};
   };
+  using Stamp = std::tuple<dev_t, ino_t, off_t, std::int64_t>;  // the last: time of modification
+  static Stamp stamp_of(const struct stat& known);
   Place place_of(const std::string& path);
+  std::string open_part(const std::string& path, bool create, struct stat& known);
+  [[nodiscard]] std::string changed(const std::string& path) const;
   [[nodiscard]] std::string why(const char* what, const std::string& path, int error) const;
   [[nodiscard]] std::string set_mode_and_time(int fd, const CopyEntry& entry) const;
 
@@ -45,9 +53,13 @@ class TargetFiles : public TargetDisk {
   bool keep_;
   std::string folder_path_;  // the folder that is open, without a slash
   UniqueFd folder_;
-  std::string path_;  // the file that is written
+  std::map<std::string, Stamp> hashed_;  // temporary files, as they were when they were hashed
+  std::string path_;                     // the file that is written
   UniqueFd file_;
 };
+
+/// Adds the next `size` bytes of an open file to a digest. Returns the error number; 0: none.
+int hash_bytes(int file, std::uint64_t size, Hasher& hasher);
 
 /// Returns the temporary name of a file.
 std::string part_name(const std::string& name);

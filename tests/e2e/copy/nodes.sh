@@ -105,5 +105,7 @@ copy_to rcopy 'node[1-3]' "$dir/disk/log" back
 want 1 "dslaunch: node1: $dir/disk/log: No such file or directory"
 copy_to rcopy node1
 want 64 'a source or the target is missing'
+copy_to rcopy 'node[1-3]' $(seq -f "$dir/disk/%0200g" 400) back
+want 64 'the paths on the nodes take ' 'get the files with several commands, or their folder with -r'
 
 [ "$failures" -eq 0 ] && echo "copy: all cases passed" || { echo "$failures failed"; exit 1; }

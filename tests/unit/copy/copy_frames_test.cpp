@@ -55,3 +55,17 @@ TEST_CASE("a piece has room, and a longer one is refused") {
   encode(bytes, CopyData{1, 2, Bytes(kPieceBytes)});
   CHECK_THROWS_AS(encode(bytes, CopyData{1, 2, Bytes(2 * kPieceBytes)}), ds::Error);
 }
+
+TEST_CASE("the length of a message tells whether it can be encoded") {
+  CopyTask task{.gather = true};
+  const std::size_t empty = message_bytes(task);
+  task.paths = {std::string(kMaxMessageBytes, 'a')};
+  const std::size_t more = message_bytes(task) - kMaxMessageBytes - empty;  // for the text's length
+  task.paths = {std::string(kMaxMessageBytes - empty - more, 'a')};
+  Bytes bytes;
+  encode(bytes, task);
+  CHECK(bytes.size() == kMaxMessageBytes + 4);
+  task.paths[0] += 'a';
+  CHECK(message_bytes(task) == kMaxMessageBytes + 1);
+  CHECK_THROWS_AS(encode(bytes, task), ds::Error);
+}
