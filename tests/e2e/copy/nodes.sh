@@ -54,6 +54,12 @@ at 2 cmp "$dir/source/big" "$dir/disk/big" || fail "the file that differed"
 copy_to copy 'node[1-2]' big "$dir/disk/other"
 want 0
 at 1 cmp "$dir/source/big" "$dir/disk/other" || fail "a new name"
+# With --quick, nodes pass on a file that they have not read.
+copy_to copy 'node[1-2]' -p big "$dir/disk/quick"
+copy_to copy 'node[1-3]' --tree 1 --quick -p big "$dir/disk/quick"
+want 0 'to 3 of 3 nodes: ' '2 files were equal already'
+! grep -q 'cannot get files from another node' "$dir/err" || fail "--quick: a node had no parent"
+at 3 cmp "$dir/source/big" "$dir/disk/quick" || fail "--quick: content"
 
 copy_to copy 'node[1-3]' -r -p tree "$dir/disk/"
 want 0 '302 files'
