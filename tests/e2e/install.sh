@@ -28,6 +28,9 @@ printf '%s\n' '[model]' 'preset = "gpt-tiny"' '[data]' "train = [\"$work/text\"]
 run -n 2 "$work/tiny.toml" log.dir="$work/run"
 expect 0 "training"
 grep -q 'done after 2 steps' out || die "it did not train"
+# The launcher is copied to nodes where only the C library is there.
+needs=$(readelf -d bin/dslaunch | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libm|ld-linux-.*)\.so\.[0-9]+$' | grep -vE '^lib(asan|tsan|ubsan|stdc\+\+|gcc_s)')
+[ -z "$needs" ] || die "dslaunch needs $needs"
 if compgen -G "$DS_BIN/libdsengine_cuda*.so" >/dev/null; then
   env -u DSLAUNCH_CUDA_PLUGIN bin/dsrunner --devices >out 2>err || die "dsrunner --devices"
   grep -q '^plugin: .*/lib/libdsengine_cuda' out || die "the CUDA backend is not found: $(cat out err)"
