@@ -15,6 +15,13 @@
 
 namespace ds::launcher {
 
+/// Longer data of one rank does not fit into a frame.
+inline constexpr std::size_t kMaxData = std::size_t{3} << 20;
+
+/// Returns memory for the library, which frees it by free_copy().
+char* copy_of(const std::string& text);
+void free_copy(void* text);
+
 /// The library calls back without a pointer of ours, so there is one host in a process.
 /// Threads: the library's call the functions of module(), the caller's thread the rest.
 class PmixHost {
@@ -22,7 +29,10 @@ class PmixHost {
   /// `fd`: to the agent. Frames that cannot be written are dropped: the process is about to end.
   static PmixHost& make(int fd, const Spec& spec);
 
-  /// Returns the functions for PMIx_server_init().
+  /// Returns the host of this process, after make().
+  static PmixHost& the();
+
+  /// Returns the functions for PMIx_server_init() (host_functions.cpp).
   static pmix_server_module_t* module();
 
   void write(const Message& message);
