@@ -189,21 +189,18 @@ void PmixProcess::ended_well(std::int32_t rank, Clock::time_point now) {
 
 void PmixProcess::send(const Message& message) {
   if (!fd_) return;
-  const Bytes frame = encode({}, message);
-  unsent_.insert(unsent_.end(), frame.begin(), frame.end());
+  unsent_.add(encode({}, message));
   write_some();
 }
 
 void PmixProcess::write_some() {
-  std::size_t done = 0;
-  while (fd_ && done < unsent_.size()) {
-    const ssize_t count =
-        ::send(fd_.get(), unsent_.data() + done, unsent_.size() - done, MSG_NOSIGNAL);
+  while (fd_ && !unsent_.empty()) {
+    const std::span<const std::byte> next = unsent_.front();
+    const ssize_t count = ::send(fd_.get(), next.data(), next.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;  // Full, or the server has ended, which is noticed by reading.
-    done += static_cast<std::size_t>(count);
+    if (count < 0) return;  // Full, or the server has ended, which is noticed by reading.
+    unsent_.sent(static_cast<std::size_t>(count));
   }
-  unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 bool PmixProcess::reaped(pid_t pid, int wait_status) {

@@ -68,7 +68,7 @@ class PmixProcess {
   pid_t pid_ = 0;
   UniqueFd fd_;
   Decoder decoder_;
-  Bytes unsent_;
+  SendQueue unsent_;
   std::size_t poll_index_ = 0;
   bool polled_ = false;
   bool is_ready_ = false;

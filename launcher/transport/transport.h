@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launcher/hosts/hostfile.h"
-#include "launcher/transport/send_queue.h"
+#include "launcher/wire/send_queue.h"
 
 namespace ds::launcher {
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +10,9 @@
 #include <vector>
 
 #include "launcher/wire/messages.h"
+#include "launcher/wire/send_queue.h"
 
 namespace ds::launcher {
-
-using Bytes = std::vector<std::byte>;
 
 /// A longer payload is an error. Output frames have at most 256 KiB.
 inline constexpr std::size_t kMaxFrameBytes = std::size_t{4} << 20;
@@ -52,11 +50,11 @@ class SharedFrame {
   /// Errors:  as encode().
   explicit SharedFrame(const Message& message);
   [[nodiscard]] Bytes header(const Envelope& envelope) const;
-  [[nodiscard]] const std::shared_ptr<const Bytes>& payload() const { return payload_; }
+  [[nodiscard]] const SharedBytes& payload() const { return payload_; }
 
  private:
   std::uint8_t type_;
-  std::shared_ptr<const Bytes> payload_;
+  SharedBytes payload_;
 };
 
 /// Bytes before the text of an Output frame. A reader of a pipe that leaves this room in front of
