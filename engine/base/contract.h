@@ -40,6 +40,10 @@ inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
 inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
 /// --grace: seconds between TERM and KILL of a rank that must stop ("10", "0.5").
 inline constexpr const char* kGrace = "DSLAUNCH_GRACE";
+/// Number of the descriptor of the channel to the agent (rank_channel.h).
+inline constexpr const char* kRankChannel = "DSLAUNCH_RANK_CHANNEL";
+/// "MIN:MAX" numbers of ranks between which the job may change (--nodes MIN:MAX).
+inline constexpr const char* kElasticRanks = "DSLAUNCH_ELASTIC_RANKS";
 // For measurements, set by users: collectives sleep as if the network had this speed.
 inline constexpr const char* kTestWire = "DSLAUNCH_TEST_WIRE";
 
@@ -50,6 +54,8 @@ inline constexpr int kExitConfig = 65;
 inline constexpr int kExitUnreachable = 69;
 inline constexpr int kExitBug = 70;
 inline constexpr int kExitDoNotRestart = 93;
+// The state is kept or saved: begin again with whoever is there.
+inline constexpr int kExitPaused = 94;
 inline constexpr int kExitDeadline = 124;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
