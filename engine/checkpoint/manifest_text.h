@@ -27,8 +27,7 @@ class NewerVersion : public Error {
 /// NewerVersion with both versions and what to do.
 Manifest parse_manifest(std::string_view text);
 
-/// Parses a manifest of which pieces and chunks are left out: as parse_manifest(), without the check
-/// that states are covered.
+/// The same for a manifest whose tensors have no pieces yet, or not all of them.
 Manifest parse_head(std::string_view text);
 
 /// The same for one rank's part, which only the ranks of one save read.
