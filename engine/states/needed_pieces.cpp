@@ -6,7 +6,7 @@
 #include <map>
 
 #include "engine/checkpoint/box_order.h"
-#include "engine/program/offload.h"
+#include "engine/program/liveness.h"
 #include "engine/states/saved_states.h"
 
 namespace ds {

@@ -72,9 +72,9 @@ struct JobStart {
 };
 /// Returns the request with kept settings. Errors: Error{config} of the config, or because the
 /// checkpoint cannot be used.
-JobStart start_of(const JobRequest& given) {
-  JobStart start{given,
-                 Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous)};
+JobStart start_of(const JobRequest& given, Recovery recovery = {}) {
+  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous,
+                               std::move(recovery))};
   for (std::string& override : start.resume.kept(load_request(given)))
     start.request.overrides.push_back(std::move(override));
   return start;
@@ -198,9 +198,7 @@ struct Prepared {
   AutoChoice chosen;
 };
 
-Prepared prepare(const JobRequest& given) {
-  await_earlier_job(given);
-  JobStart start = start_of(given);
+Prepared prepare(JobStart start) {
   std::string reason;
   TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
   start.resume.require_model(config);
@@ -221,6 +219,25 @@ Prepared prepare(const JobRequest& given) {
                                   workspace_of(*backend.kernels), *backend.device);
   return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
           std::move(imported), std::move(backend), std::move(chosen)};
+}
+
+/// Prepares a later epoch. What the nodes keep decides about the settings that a job keeps, so the
+/// ranks meet first. Collective.
+Prepared recover(const JobRequest& given, StartVote& vote) {
+  Group& world = vote.world();
+  Recovery recovery{.memory = std::make_unique<KeptMemory>(world, given.kept_store, given.node,
+                                                           given.rendezvous.job_id)};
+  if (world.rank() == 0)
+    recovery.newest_on_disk =
+        newest_saved_step(load_train_config(load_request(given)).checkpoint);
+  world.about("start.newest");
+  world.broadcast(std::as_writable_bytes(std::span(&recovery.newest_on_disk, 1)),
+                  Deadline::after(kGroupTimeout));
+  std::optional<Prepared> job;
+  vote.together("start.prepare", [&](SaveOutcome&) {
+    job.emplace(prepare(start_of(given, std::move(recovery))));
+  });
+  return std::move(*job);
 }
 
 /// Trains with the other ranks of `world`.
@@ -292,17 +309,25 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
 }  // namespace
 
 bool run_training(const JobRequest& given) {
-  Prepared job = prepare(given);
+  const bool recovers = given.rendezvous.epoch > 0 && given.kept_store != nullptr;
+  std::optional<Prepared> job;
+  if (!recovers) {
+    await_earlier_job(given);
+    job.emplace(prepare(start_of(given)));
+  }
+  const double hang_after =
+      job ? job->config.comm.timeout : load_train_config(load_request(given)).comm.timeout;
   if (given.joined != nullptr) *given.joined = true;
   Rendezvous rendezvous = given.rendezvous;
-  rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(job.config.comm.timeout));
+  rendezvous.hang_after =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(hang_after));
   const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
   const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
                                                                Deadline::after(rendezvous.timeout));
   StartVote vote(*world, given.ends_itself);
   try {
-    return train(job, *collectives, *world, vote);
+    if (recovers) job.emplace(recover(given, vote));
+    return train(*job, *collectives, *world, vote);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::comm) vote.leave();
     throw;

@@ -8,6 +8,7 @@
 
 #include "engine/base/deadline.h"
 #include "engine/comm/rendezvous.h"
+#include "engine/keep/kept_store.h"
 
 namespace ds {
 
@@ -25,6 +26,9 @@ struct JobRequest {
   // Set before the first step, and before this rank leaves with an error of its own: a stop signal
   // must not end the process at once any more. It may be null.
   std::atomic<bool>* ends_itself = nullptr;
+  // Memory of this rank's node that outlives the rank, and the node's number; null: none.
+  KeptStore* kept_store = nullptr;
+  int node = 0;
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 

@@ -70,8 +70,11 @@ class Trainer {
   Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
           const DataSet& data);
 
-  /// Starts at step 0 with new weights, or with those that model.init names.
+  /// Starts at step 0 with new_weights().
   void begin();
+  /// Returns new weights, or those that model.init names. Errors: Error{config} if they cannot be
+  /// read.
+  [[nodiscard]] std::unique_ptr<StateSource> new_weights();
   /// Fills weights and states of this rank. May be repeated before the first step if a source is
   /// broken. Errors: those of the source.
   void load(StateSource& source);
