@@ -43,6 +43,12 @@ bool is_same_share(const KeptShare& a, const KeptShare& b) {
   return a.part.tensors == b.part.tensors && a.part.chunk.bytes == b.part.chunk.bytes;
 }
 
+/// Returns whether shares with these heads can be one step. Ranks note the time each for themselves.
+bool is_same_step(const Manifest& a, const Manifest& b) {
+  return a.state == b.state && a.world_size == b.world_size && a.arithmetic == b.arithmetic &&
+         a.origin == b.origin && a.tensors == b.tensors;
+}
+
 /// Puts the place first that has the least bytes to give, beginning with the largest chunks.
 void spread_places(KeptStep& step) {
   const std::vector<ChunkFile>& chunks = step.manifest.chunks;
@@ -61,7 +67,7 @@ void spread_places(KeptStep& step) {
 
 std::string list_of(const std::vector<int>& ranks) {
   const std::size_t shown = std::min(ranks.size(), kListedShares);
-  std::string text = fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  std::string text = fmt::format("{}", fmt::join(std::span(ranks).first(shown), ", "));
   if (shown < ranks.size()) text += fmt::format(" and {} more", ranks.size() - shown);
   return text;
 }
@@ -80,7 +86,8 @@ std::string join_step(const StepAndEpoch& key, const CopiesByRank& ranks, KeptSt
   std::vector<ChunkPart> parts;
   for (const auto& [rank, list] : ranks) {
     const KeptShare& share = list.front()->share;
-    if (share.head != head) return fmt::format("{}: rank {} kept it with another head", name, rank);
+    if (!is_same_step(share.head, head))
+      return fmt::format("{}: ranks {} and {} kept different jobs", name, ranks.begin()->first, rank);
     parts.push_back(share.part);
     parts.back().chunk.name = fmt::format("rank-{:05}", rank);
     std::vector<KeptPlace>& places = step.places.emplace_back();
