@@ -145,10 +145,14 @@ void ChunkWriter::push_out() {
   }
 }
 
+std::int64_t ChunkWriter::place_after(std::int64_t end, std::int64_t bytes) {
+  const std::int64_t alignment = bytes >= kLong ? kBlock : kAlignment;
+  return (end + alignment - 1) / alignment * alignment;
+}
+
 ChunkWriter::Place ChunkWriter::append(std::span<const std::byte> bytes) {
   DS_ASSERT(!bytes.empty() && static_cast<std::int64_t>(bytes.size()) <= kPieceBytes);
-  const std::int64_t alignment = std::ssize(bytes) >= kLong ? kBlock : kAlignment;
-  const Place place{(bytes_ + alignment - 1) / alignment * alignment,
+  const Place place{place_after(bytes_, std::ssize(bytes)),
                     XXH3_64bits(bytes.data(), bytes.size())};
   write_at(bytes, place.at);  // padding before the piece reads as zeros
   return place;

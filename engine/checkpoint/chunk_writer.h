@@ -52,6 +52,8 @@ class ChunkWriter {
     std::uint64_t checksum = 0;
   };
   Place append(std::span<const std::byte> bytes);
+  /// Returns where a piece of that size begins if the pieces before it end at `end`. Pure.
+  static std::int64_t place_after(std::int64_t end, std::int64_t bytes);
 
   /// Syncs and closes the file, checking both. Returns the size of the file; with `fd`, that of the
   /// pieces with what is between them.

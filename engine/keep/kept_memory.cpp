@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -54,39 +55,54 @@ std::string error_text(int error_number) {
 
 }  // namespace
 
-KeptMemory::KeptMemory(Group& world, KeptStore* store, int node, const std::string& run)
-    : world_(world), store_(store), node_(node), run_(run) {
+KeptMemory::KeptMemory(Group& world, std::unique_ptr<KeptStore> store, const std::string& node,
+                       const std::string& run)
+    : world_(world), store_(std::move(store)), run_(run) {
+  world_.about("kept.nodes");
+  number_nodes(node);
   describe();
 }
 
 KeptMemory::~KeptMemory() { release(); }
 
+// By the lowest rank of each.
+void KeptMemory::number_nodes(const std::string& own) {
+  for (const std::string& name : gather_texts(world_, own)) {
+    const auto known = std::ranges::find(node_names_, name);
+    nodes_.push_back(static_cast<int>(known - node_names_.begin()));
+    if (known == node_names_.end()) node_names_.push_back(name);
+  }
+  node_ = nodes_[static_cast<std::size_t>(world_.rank())];
+}
+
+std::vector<KeptCopy> KeptMemory::own_copies() const {
+  std::vector<KeptCopy> copies;
+  for (const KeptFile& file : files_) {
+    std::optional<KeptShare> share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read();
+    if (share && share->run == run_)
+      copies.push_back({.node = node_, .file = file.name, .share = std::move(*share)});
+  }
+  return copies;
+}
+
 // One rank of each node, the first one, describes what the node keeps.
 void KeptMemory::describe() {
-  world_.about("kept.describe");
-  nodes_ = gather_values(world_, node_);
   std::string problem;
-  std::vector<KeptCopy> own;
   try {
     if (store_ != nullptr) files_ = store_->kept(Deadline::after(kAgentTimeout));
   } catch (const Error& error) {
-    problem = fmt::format("the agent of node {} did not hand out what it keeps: {}", node_,
-                          error.what());
+    problem = fmt::format("the agent of node {} did not hand out what it keeps: {}",
+                          node_names_[static_cast<std::size_t>(node_)], error.what());
   }
   const bool describes = std::ranges::find(nodes_, node_) - nodes_.begin() == world_.rank();
-  for (const KeptFile& file : files_) {
-    if (!describes) break;
-    std::optional<KeptShare> share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read();
-    if (share && share->run == run_)
-      own.push_back({.node = node_, .file = file.name, .share = std::move(*share)});
-  }
   world_.about("kept.describe");
   const std::vector<std::string> texts =
-      gather_texts(world_, describes ? copies_text(own) : std::string());
+      gather_texts(world_, describes ? copies_text(own_copies()) : std::string());
   std::vector<KeptCopy> copies;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;
-    for (KeptCopy& copy : parse_copies(texts[rank], nodes_[rank])) copies.push_back(std::move(copy));
+    for (KeptCopy& copy : parse_copies(texts[rank], nodes_[rank]))
+      copies.push_back(std::move(copy));
   }
   for (std::string& text : gather_texts(world_, describes ? problem : std::string()))
     if (!text.empty()) problems_.push_back(std::move(text));
@@ -252,7 +268,7 @@ std::shared_ptr<const Checkpoint> KeptMemory::checkpoint() const {
         OpenChunk{.file = {},
                   .begin = KeptSlot::kPieces,
                   .name = fmt::format("step {} of rank {}, kept by node {}", from.step(), chunk,
-                                      place.node)});
+                                      node_names_[static_cast<std::size_t>(place.node)])});
     if (file != nullptr) open.file.reset(::dup(file->get()));
   }
   return Checkpoint::of(from.manifest, std::move(chunks),
@@ -275,7 +291,8 @@ std::vector<std::string> KeptMemory::report_broken(int chunk) {
   }
   for (const auto& [which, place] : places) {
     lines.push_back(fmt::format("the kept share of rank {}, step {}, does not verify on node {}",
-                                which, now.step(), place.node));
+                                which, now.step(),
+                                node_names_[static_cast<std::size_t>(place.node)]));
     if (drop_place(now, which, place)) continue;
     lines.back() += ", and there is no other copy";
     is_usable = false;

@@ -20,9 +20,11 @@ namespace ds {
 /// errors name the rank that is waited for and the stage ("kept.describe", "kept.move").
 class KeptMemory {
  public:
-  /// `store`: null if this rank has no agent. `node`: number of this rank's node in the job. Asks
-  /// all nodes what they keep of `run` and chooses. Collective. Errors: Error{comm}.
-  KeptMemory(Group& world, KeptStore* store, int node, const std::string& run);
+  /// `store`: null if this rank has no agent. `node`: the same text for ranks of one node, and of
+  /// no other node. Asks all nodes what they keep of `run` and chooses. Collective. Errors:
+  /// Error{comm}.
+  KeptMemory(Group& world, std::unique_ptr<KeptStore> store, const std::string& node,
+             const std::string& run);
   ~KeptMemory();
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;
@@ -52,7 +54,9 @@ class KeptMemory {
 
  private:
   std::vector<std::vector<bool>> exchange_needs(const std::vector<bool>& needed);
+  void number_nodes(const std::string& own);
   void describe();
+  [[nodiscard]] std::vector<KeptCopy> own_copies() const;
   void open_received(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
   void move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
   void share_received(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces,
@@ -62,10 +66,11 @@ class KeptMemory {
   [[nodiscard]] const UniqueFd* file_of(const std::string& name) const;
 
   Group& world_;
-  KeptStore* const store_;
-  const int node_;
+  const std::unique_ptr<KeptStore> store_;
   const std::string run_;
-  std::vector<int> nodes_;  // by rank
+  std::vector<int> nodes_;               // by rank: number of its node, from 0
+  std::vector<std::string> node_names_;  // by number
+  int node_ = 0;                         // of this rank
   std::vector<KeptFile> files_;
   KeptChoice choice_;
   std::size_t current_ = 0;  // index of step() in choice_.steps

@@ -25,7 +25,7 @@ constexpr std::uint64_t kVersion = 1;
 constexpr const char* kName = "kept states";
 constexpr std::int64_t kReserved = 64 << 20;   // memory reserved at once: a signal undoes this much
 constexpr std::int64_t kMostText = 1LL << 32;  // more is not a text that this program wrote
-constexpr std::int64_t kForDigits = 64;        // numbers of a text that grow as training goes on
+constexpr std::int64_t kForConfig = 64 << 10;  // what else a head contains, mostly the config
 
 static_assert(std::is_trivially_copyable_v<KeptHeader> &&
                   sizeof(KeptHeader) == 9 * sizeof(std::uint64_t),
@@ -122,10 +122,10 @@ KeptSlot KeptSlot::create(std::int64_t bytes, const std::string& folder) {
                  why);
 }
 
-std::int64_t KeptSlot::bytes_for(const KeptShare& share) {
-  return kPieces + share.part.chunk.bytes + std::ssize(share.run) +
-         std::ssize(manifest_text(share.head)) + std::ssize(part_text(share.part)) +
-         kForDigits * 16;
+std::int64_t KeptSlot::bytes_for(const ChunkPart& part, const std::vector<TensorEntry>& tensors) {
+  const std::int64_t text =
+      std::ssize(part_text(part)) + std::ssize(manifest_text({.tensors = tensors})) + kForConfig;
+  return (kPieces + part.chunk.bytes + text + kPieces - 1) / kPieces * kPieces;
 }
 
 void KeptSlot::begin() {

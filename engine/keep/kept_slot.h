@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/unique_fd.h"
 #include "engine/checkpoint/manifest.h"
@@ -58,8 +59,9 @@ class KeptSlot {
   /// checksums of their own, which readers check).
   [[nodiscard]] std::optional<KeptShare> read() const;
 
-  /// Returns the size of a slot for such a share, whose part lists all pieces that will be written.
-  static std::int64_t bytes_for(const KeptShare& share);
+  /// Returns the size of a slot in whole pages, with room for the longest text. `part` has the
+  /// pieces that will be written, whatever their checksums; `tensors` are those of the head. Pure.
+  static std::int64_t bytes_for(const ChunkPart& part, const std::vector<TensorEntry>& tensors);
 
   static constexpr std::int64_t kPieces = 4096;
 

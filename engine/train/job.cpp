@@ -128,10 +128,15 @@ GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
   return spec;
 }
 
+void tell_phase(const JobRequest& request, std::string_view name) {
+  if (request.channel != nullptr) request.channel->tell_phase(name);
+}
+
 /// Prints the result of a save on rank 0.
 void tell_save(Reporter& reporter, const SaveTold& told) {
-  reporter.note(told.failed ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
-                            : saved_line(told.saved));
+  reporter.note_checkpoint(told.failed
+                               ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
+                               : saved_line(told.saved));
   if (!told.failed) reporter.saved(told.saved, told.flush_s);
 }
 
@@ -225,8 +230,9 @@ Prepared prepare(JobStart start) {
 /// ranks meet first. Collective.
 Prepared recover(const JobRequest& given, StartVote& vote) {
   Group& world = vote.world();
-  Recovery recovery{.memory = std::make_unique<KeptMemory>(world, given.kept_store, given.node,
-                                                           given.rendezvous.job_id)};
+  Recovery recovery{.memory = std::make_unique<KeptMemory>(
+                        world, std::make_unique<ChannelStore>(*given.channel), given.node,
+                        given.rendezvous.job_id)};
   if (world.rank() == 0)
     recovery.newest_on_disk =
         newest_saved_step(load_train_config(load_request(given)).checkpoint);
@@ -237,6 +243,7 @@ Prepared recover(const JobRequest& given, StartVote& vote) {
   vote.together("start.prepare", [&](SaveOutcome&) {
     job.emplace(prepare(start_of(given, std::move(recovery))));
   });
+  tell_phase(given, "prepared");
   return std::move(*job);
 }
 
@@ -255,7 +262,7 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
     made.emplace(config, job.backend, groups.of_rank(), job.data);
     if (world.rank() != 0) return;
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
-                     request.started);
+                     request.started, request.channel);
     reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
                      world.size(), request.local_ranks);
   });
@@ -264,8 +271,10 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   Reporter* const reports = reporter ? &*reporter : nullptr;
   require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
   job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
-    if (reports != nullptr) reports->note(line);
+    if (reports == nullptr) return;
+    parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
   });
+  tell_phase(request, "loaded");
   if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
   const std::string note = load_note(load_request(request));
   if (reports != nullptr && !note.empty()) reports->note(note);
@@ -309,11 +318,12 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
 }  // namespace
 
 bool run_training(const JobRequest& given) {
-  const bool recovers = given.rendezvous.epoch > 0 && given.kept_store != nullptr;
+  const bool recovers = given.rendezvous.epoch > 0 && given.channel != nullptr;
   std::optional<Prepared> job;
   if (!recovers) {
     await_earlier_job(given);
     job.emplace(prepare(start_of(given)));
+    tell_phase(given, "prepared");
   }
   const double hang_after =
       job ? job->config.comm.timeout : load_train_config(load_request(given)).comm.timeout;
@@ -324,6 +334,7 @@ bool run_training(const JobRequest& given) {
   const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
   const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
                                                                Deadline::after(rendezvous.timeout));
+  tell_phase(given, "met");
   StartVote vote(*world, given.ends_itself);
   try {
     if (recovers) job.emplace(recover(given, vote));

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/rank_channel.h"
 #include "engine/comm/rendezvous.h"
-#include "engine/keep/kept_store.h"
 
 namespace ds {
 
@@ -26,9 +26,8 @@ struct JobRequest {
   // Set before the first step, and before this rank leaves with an error of its own: a stop signal
   // must not end the process at once any more. It may be null.
   std::atomic<bool>* ends_itself = nullptr;
-  // Memory of this rank's node that outlives the rank, and the node's number; null: none.
-  KeptStore* kept_store = nullptr;
-  int node = 0;
+  RankChannel* channel = nullptr;  // to the agent of this node; null: there is none
+  std::string node{};              // the same for ranks of one node, on no other node
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 

@@ -59,6 +59,20 @@ class NodeFiles final : public KeptStore {
   std::vector<KeptFile> files_;
 };
 
+/// Each rank owns its way to the agent.
+class OwnStore final : public KeptStore {
+ public:
+  explicit OwnStore(NodeFiles& files) : files_(files) {}
+  std::vector<KeptFile> kept(Deadline deadline) override { return files_.kept(deadline); }
+  void keep(const KeptFile& file) override { files_.keep(file); }
+  void drop(std::string_view name) override { files_.drop(name); }
+
+ private:
+  NodeFiles& files_;
+};
+
+std::unique_ptr<KeptStore> store_of(NodeFiles& files) { return std::make_unique<OwnStore>(files); }
+
 /// Writes the pieces of a share with the values of value_of(), sets their checksums, and hands the
 /// slot to the nodes.
 void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> nodes) {
@@ -176,7 +190,8 @@ TEST_CASE("every rank reads the pieces that it needs, and each moves once to a n
     std::vector<std::size_t> held;
     for (const auto& store : stores) held.push_back(store->count());
     on_ranks(of_rank, [&](Group& world, int node) {
-      KeptMemory memory(world, stores[static_cast<std::size_t>(node)].get(), node, "job");
+      KeptMemory memory(world, store_of(*stores[static_cast<std::size_t>(node)]),
+                        std::to_string(node), "job");
       if (memory.step() == nullptr || memory.step()->step() != 12)
         throw Error(ErrorKind::bug, "the step was not found");
       const auto needed = random_needs(pieces_of(memory.step()->manifest).size(),
@@ -201,7 +216,7 @@ TEST_CASE("a broken copy is replaced by the other one, then the step by an older
   first.flip(file, 3);
   const auto attempt = [&](int copies_left, std::int64_t step_left) {
     on_ranks({0, 1, 1}, [&](Group& world, int node) {
-      KeptMemory memory(world, node == 0 ? &first : &second, node, "job");
+      KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
       const std::vector<bool> needed(pieces_of(memory.step()->manifest).size(), true);
       int tries = 0;
       for (;; ++tries) {
@@ -238,7 +253,7 @@ TEST_CASE("an agent that does not answer is told, and its node keeps nothing") {
   keep_copies(group.shares[0], group.whole, {&second});
   first.is_silent = true;
   on_ranks({0, 1}, [&](Group& world, int node) {
-    KeptMemory memory(world, node == 0 ? &first : &second, node, "job");
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
     if (memory.step() != nullptr || memory.problems().size() != 1 ||
         !has(memory.problems()[0], "the agent of node 0 did not hand out what it keeps") ||
         memory.incomplete() != "step 12 of epoch 3 lacks the share of rank 1 of 2")
@@ -248,7 +263,7 @@ TEST_CASE("an agent that does not answer is told, and its node keeps nothing") {
 
 TEST_CASE("ranks without an agent find nothing") {
   on_ranks({0, 1}, [&](Group& world, int node) {
-    KeptMemory memory(world, nullptr, node, "job");
+    KeptMemory memory(world, nullptr, std::to_string(node), "job");
     if (memory.step() != nullptr || !memory.incomplete().empty())
       throw Error(ErrorKind::bug, "there is something");
   });

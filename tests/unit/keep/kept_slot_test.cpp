@@ -44,7 +44,7 @@ KeptShare share_of(std::int64_t elements, std::int64_t step = 7) {
 
 /// Writes the share with its piece as the keeper does.
 KeptSlot written_slot(KeptShare& share, const std::string& folder = {}) {
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share), folder);
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), folder);
   slot.begin();
   ChunkWriter chunk({.path = "slot", .fd = slot.fd(), .first = KeptSlot::kPieces});
   const auto bytes = keep_bytes(static_cast<std::size_t>(share.part.chunk.bytes));
