@@ -41,7 +41,8 @@ constexpr std::chrono::seconds kEarlierJob{10};
 LoadRequest load_request(const JobRequest& request) {
   return {.path = request.config_path,
           .overrides = request.overrides,
-          .world_size = request.rendezvous.world_size};
+          .world_size = request.rendezvous.world_size,
+          .most_ranks = request.most_ranks};
 }
 
 LaunchPlace launch_place(const JobRequest& request, bool is_here) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct JobRequest {
   std::atomic<bool>* ends_itself = nullptr;
   RankChannel* channel = nullptr;  // to the agent of this node; null: there is none
   std::string node{};              // the same for ranks of one node, on no other node
+  std::int64_t most_ranks = 0;     // that the job may get; 0: its number of ranks stays
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 
