@@ -152,6 +152,9 @@ RankEnv parse_rank_env(const Lookup& lookup) {
   env.epoch = static_cast<std::uint64_t>(
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
           .value_or(slurm ? static_cast<std::int64_t>(slurm_epoch(slurm->restarts)) : 0));
+  env.node = environment.text(contract::kNodeRank)
+                 .value_or(environment.text(contract::kGroupRank).value_or(""));
+  env.is_elastic = environment.text(contract::kElasticRanks).has_value();
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
   env.grace_s = environment.seconds(contract::kGrace);
   if (const auto wire = environment.text(contract::kTestWire)) {

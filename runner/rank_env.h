@@ -22,6 +22,8 @@ struct RankEnv {
   std::string job_id;
   std::string job_key;  // empty: no key
   std::uint64_t epoch = 0;
+  std::string node{};       // NODE_RANK or GROUP_RANK; empty: neither is set
+  bool is_elastic = false;  // the number of ranks may change
   bool live_progress = false;
   std::optional<double> grace_s{};  // time from TERM to KILL; none: unknown
   std::optional<WireSpeed> test_wire{};
