@@ -181,13 +181,13 @@ void raise_file_limit() {
 }
 
 // When a stop was requested, a lost rank is not an error: earlier checkpoints are complete.
-bool train(const ds::JobRequest& request) {
+ds::TrainEnd train(const ds::JobRequest& request) {
   try {
     return ds::run_training(request);
   } catch (const ds::Error& error) {
     if (error.kind() != ds::ErrorKind::comm || stop_signal.load() == 0) throw;
     fmt::print(stderr, "dsrunner: stopped without a last checkpoint: {}\n", error.what());
-    return false;
+    return ds::TrainEnd::stopped;
   }
 }
 
@@ -231,7 +231,9 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
   }
   raise_file_limit();
   install_signals(env.grace_s.has_value());
-  if (train(request)) return 0;
+  const ds::TrainEnd end = train(request);
+  if (end == ds::TrainEnd::complete) return 0;
+  if (end == ds::TrainEnd::paused) return ds::contract::kExitPaused;
   return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;
 }
 

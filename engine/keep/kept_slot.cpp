@@ -145,6 +145,10 @@ void KeptSlot::finish(const KeptShare& share) {
                     .epoch = share.epoch,
                     .text_checksum = XXH3_64bits(text.data(), text.size())};
   header.checksum = checksum_of(header);
+  if (header.text_at + header.text_bytes > file_bytes(fd()))
+    throw Error(ErrorKind::system,
+                fmt::format("kept states: a slot of {} is too small for {} of text",
+                            format_bytes(file_bytes(fd())), format_bytes(header.text_bytes)));
   write_all(fd(), text.data(), text.size(), header.text_at);
   seal(header);
 }

@@ -18,7 +18,7 @@ double target_share(const DataConfig& data) {
 
 TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
   const TierPlan& plan = placement.of(tier);
-  TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes};
+  TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes + plan.kept_bytes};
   for (const auto& entry : plan.classes)
     if (entry.second != 0) made.classes.push_back(entry);
   return made;

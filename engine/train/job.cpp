@@ -23,6 +23,7 @@
 #include "engine/states/imported_weights.h"
 #include "engine/train/build_id.h"
 #include "engine/train/job_data.h"
+#include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
@@ -220,6 +221,7 @@ Prepared prepare(JobStart start) {
   Backend backend =
       make_backend(config.device, start.request.local_rank, start.request.local_ranks);
   choose_device_share(config, backend);
+  settle_keeping(config.elastic, keep_place(start.request, false));
   build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
   AutoChoice chosen = plan_launch(config, launch_place(start.request, true),
                                   workspace_of(*backend.kernels), *backend.device);
@@ -249,10 +251,13 @@ Prepared recover(const JobRequest& given, StartVote& vote) {
 }
 
 /// Trains with the other ranks of `world`.
-bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
+TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
   const JobRequest& request = job.start.request;
   // Checked before any other collective, because even which groups exist depends on zero.overlap.
   require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
+                    Deadline::after(kGroupTimeout));
+  require_agreement(world, "whether states are kept",
+                    job.config.elastic.keeps ? "kept" : "not kept",
                     Deadline::after(kGroupTimeout));
   const TrainConfig config =
       agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
@@ -281,6 +286,10 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   if (reports != nullptr && !note.empty()) reports->note(note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
+  const std::unique_ptr<Keeper> keeper = open_keeper(
+      config, request, trainer, world, collectives,
+      {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
+  if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
@@ -293,18 +302,22 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   const std::unique_ptr<StepTracer> tracer =
       make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
   if (reports != nullptr) reports->begin(trainer);
-  const bool complete = run_steps(config, request, job.backend, world,
+  const TrainEnd end = run_steps(config, request, job.backend, world,
                                   {.trainer = trainer,
                                    .reporter = reports,
                                    .ledger = ledger.get(),
                                    .saver = saver.get(),
+                                   .keeper = keeper.get(),
                                    .tracer = tracer.get()});
+  const bool complete = end == TrainEnd::complete;
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint.
-  const std::string hash = complete || !saver ? trainer.weights_hash() : std::string();
+  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a paused
+  // one goes on.
+  const bool needs_hash = complete || (end == TrainEnd::stopped && !saver);
+  const std::string hash = needs_hash ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
       gather_figures(world, static_cast<double>(read_memory_status().peak_bytes));
   if (reports != nullptr) {
@@ -313,12 +326,12 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   }
   world.barrier(Deadline::after(kGroupTimeout));
   if (saver) saver->require_end();
-  return complete;
+  return end;
 }
 
 }  // namespace
 
-bool run_training(const JobRequest& given) {
+TrainEnd run_training(const JobRequest& given) {
   const bool recovers = given.rendezvous.epoch > 0 && given.channel != nullptr;
   std::optional<Prepared> job;
   if (!recovers) {
@@ -348,7 +361,8 @@ bool run_training(const JobRequest& given) {
 
 // Does not look for checkpoints: their folder may be visible only on the nodes.
 void check_configuration(const JobRequest& request) {
-  const TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  settle_keeping(config.elastic, keep_place(request, true));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
   plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
 }
@@ -361,6 +375,7 @@ void check_training(const JobRequest& given) {
   config.data.fields = check_data(config.data);
   import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
+  settle_keeping(config.elastic, keep_place(request, true));
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
 }
 

@@ -33,9 +33,12 @@ struct JobRequest {
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 
-/// Trains. Returns whether all steps ran; false: a rank received a signal to stop and all ranks
-/// stopped together. Errors: Error{usage, config, comm, system}.
-bool run_training(const JobRequest& request);
+/// How a training ended, the same on all ranks. stopped: a rank received a signal to stop. paused:
+/// the launcher begins the job anew, and the states are kept or saved.
+enum class TrainEnd : std::uint8_t { complete, stopped, paused };
+
+/// Trains. Errors: Error{usage, config, comm, system}.
+TrainEnd run_training(const JobRequest& request);
 
 /// Checks everything that can be checked without training: config, data, programs, memory. Errors:
 /// as run_training().

@@ -23,12 +23,6 @@ struct KeepCard {
   std::array<char, 256> node{};
 };
 
-std::int64_t slot_bytes_of(Trainer& trainer) {
-  const RankStates states = trainer.states();
-  return KeptSlot::bytes_for(layout_of(states.program, states.spec),
-                             saved_tensors(states.program, states.spec));
-}
-
 }  // namespace
 
 Keeper::Keeper(const TrainConfig& config, Trainer& trainer, Group& world,
@@ -51,7 +45,7 @@ Keeper::~Keeper() {
 void Keeper::meet() {
   std::vector<KeepCard> all(static_cast<std::size_t>(world_.size()));
   KeepCard& own = all[static_cast<std::size_t>(world_.rank())];
-  own.slot_bytes = slot_bytes_of(trainer_);
+  own.slot_bytes = kept_slot_bytes(trainer_.programs());
   std::copy_n(facts_.node.data(), std::min(facts_.node.size(), own.node.size() - 1),
               own.node.data());
   world_.about("keep.ranks");
