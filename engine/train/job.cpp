@@ -54,12 +54,16 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
+SaveOwner owner_of(const JobRequest& request) {
+  return {.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch};
+}
+
 /// Waits until an earlier job has ended its last save, so that this one resumes from that save.
 /// Errors: Error{config} of the config, or because another job goes on saving.
 void await_earlier_job(const JobRequest& request) {
   const CheckpointConfig config = load_train_config(load_request(request)).checkpoint;
   if (!config.saves()) return;
-  await_folder(config.dir, Deadline::after(kEarlierJob), [&](const std::string& holder) {
+  await_folder(config.dir, owner_of(request), Deadline::after(kEarlierJob), [&](const std::string& holder) {
     if (request.rendezvous.rank != 0) return;
     fmt::print(stderr,
                "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
@@ -147,7 +151,7 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
                                          Trainer& trainer, StartVote& vote, const Resume& resume,
                                          Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
-  SaveStart start = start_saves(config.checkpoint, resume.newest(), trainer, vote);
+  SaveStart start = start_saves(config.checkpoint, owner_of(request), resume.newest(), trainer, vote);
   if (reporter != nullptr) {
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
@@ -194,6 +198,22 @@ class JobGroups {
   RankGroups groups_;
 };
 
+EpochMetrics epoch_metrics(const Began& began, const JobRequest& request, Clock::time_point met,
+                           Clock::time_point built) {
+  const auto since_start = [&](Clock::time_point at) { return seconds_of(at - request.started); };
+  return {.step = began.step,
+          .ranks = request.rendezvous.world_size,
+          .ranks_before = began.ranks_before,
+          .source = began.from == Began::From::memory       ? "memory"
+                    : began.from == Began::From::checkpoint ? "disk"
+                                                            : "new",
+          .moved_bytes = began.bytes_moved,
+          .read_bytes = began.bytes_read,
+          .met_s = since_start(met),
+          .built_s = since_start(built),
+          .loaded_s = since_start(Clock::now())};
+}
+
 /// What a rank has checked and opened before it connects to the others.
 struct Prepared {
   JobStart start;
@@ -203,6 +223,7 @@ struct Prepared {
   Imported imported{};
   Backend backend;
   AutoChoice chosen;
+  Clock::time_point met{};  // when all ranks were connected
 };
 
 Prepared prepare(JobStart start) {
@@ -268,19 +289,24 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
     made.emplace(config, job.backend, groups.of_rank(), job.data);
     if (world.rank() != 0) return;
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
+                     RunId{.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch},
                      request.started, request.channel);
     reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
                      world.size(), request.local_ranks);
   });
+  const Clock::time_point built = Clock::now();
   // From here on, no more memory is allocated.
   Trainer& trainer = *made;
   Reporter* const reports = reporter ? &*reporter : nullptr;
   require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
-  job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
-    if (reports == nullptr) return;
-    parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
-  });
+  const Began began =
+      job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
+        if (reports == nullptr) return;
+        parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
+      });
   tell_phase(request, "loaded");
+  if (reports != nullptr && request.rendezvous.epoch > 0)
+    reports->epoch(epoch_metrics(began, request, job.met, built));
   if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
   const std::string note = load_note(load_request(request));
   if (reports != nullptr && !note.empty()) reports->note(note);
@@ -349,9 +375,11 @@ TrainEnd run_training(const JobRequest& given) {
   const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
                                                                Deadline::after(rendezvous.timeout));
   tell_phase(given, "met");
+  const Clock::time_point met = Clock::now();
   StartVote vote(*world, given.ends_itself);
   try {
     if (recovers) job.emplace(recover(given, vote));
+    job->met = met;
     return train(*job, *collectives, *world, vote);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::comm) vote.leave();

@@ -212,6 +212,7 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
   trainer.share(what() == LoadWhat::all);
   began.from = in_memory_ ? Began::From::memory : Began::From::checkpoint;
   began.step = what() == LoadWhat::all ? checkpoint()->manifest().state.step : 0;
+  began.ranks_before = checkpoint()->manifest().world_size;
   began.bytes_moved = in_memory_ ? memory_->moved_bytes() : 0;
   if (what() == LoadWhat::all) trainer.resume(checkpoint()->manifest().state);
   memory_.reset();  // its descriptors keep memory that the agent may drop

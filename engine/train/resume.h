@@ -30,6 +30,7 @@ struct Recovery {
 struct Began {
   enum class From : std::uint8_t { new_weights, checkpoint, memory } from = From::new_weights;
   std::int64_t step = 0;
+  int ranks_before = 0;  // that made the states; 0: new weights
   std::int64_t bytes_read = 0, bytes_moved = 0;  // of all ranks
   double seconds = 0;
 };

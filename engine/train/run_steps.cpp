@@ -117,7 +117,7 @@ TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend
     }
     if (step == first + 1 && reporter != nullptr)
       reporter->memory_after_step2(read_memory_status().anonymous_bytes);
-    if (step == first) {
+    if (step == first && request.rendezvous.epoch == 0) {
       const double peak = matrix_peak(world, backend, config.precision.dtype);
       if (reporter != nullptr) reporter->set_matrix_peak(peak);
     }

@@ -5,14 +5,15 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <thread>
 
 #include "engine/base/error.h"
 #include "engine/checkpoint/chunk_writer.h"
+#include "support/node_files.h"
 #include "support/thread_collectives.h"
 #include "unit/checkpoint/folder.h"
 #include "unit/checkpoint/written.h"
@@ -23,55 +24,18 @@ using namespace ds::test;
 
 namespace {
 
-/// The files that the agent of one node holds.
-class NodeFiles final : public KeptStore {
- public:
-  std::vector<KeptFile> kept(Deadline /*deadline*/) override {
-    const std::lock_guard lock(mutex_);
-    if (is_silent) throw Error(ErrorKind::system, "no answer");
-    std::vector<KeptFile> files;
-    for (const KeptFile& file : files_)
-      files.push_back({file.name, file.bytes, UniqueFd(::dup(file.fd.get()))});
-    return files;
-  }
-  void keep(const KeptFile& file) override {
-    const std::lock_guard lock(mutex_);
-    files_.push_back({file.name, file.bytes, UniqueFd(::dup(file.fd.get()))});
-  }
-  void drop(std::string_view name) override {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(files_, [&](const KeptFile& file) { return file.name == name; });
-  }
-  [[nodiscard]] std::size_t count() const { return files_.size(); }
-  void flip(const std::string& name, std::int64_t at) {
-    for (const KeptFile& file : files_) {
-      if (file.name != name) continue;
-      char byte = 0;
-      REQUIRE(::pread(file.fd.get(), &byte, 1, KeptSlot::kPieces + at) == 1);
-      byte = static_cast<char>(byte ^ 4);
-      REQUIRE(::pwrite(file.fd.get(), &byte, 1, KeptSlot::kPieces + at) == 1);
-    }
-  }
-  bool is_silent = false;
+std::unique_ptr<KeptStore> store_of(NodeFiles& files) { return std::make_unique<RankStore>(files); }
 
- private:
-  std::mutex mutex_;
-  std::vector<KeptFile> files_;
-};
-
-/// Each rank owns its way to the agent.
-class OwnStore final : public KeptStore {
- public:
-  explicit OwnStore(NodeFiles& files) : files_(files) {}
-  std::vector<KeptFile> kept(Deadline deadline) override { return files_.kept(deadline); }
-  void keep(const KeptFile& file) override { files_.keep(file); }
-  void drop(std::string_view name) override { files_.drop(name); }
-
- private:
-  NodeFiles& files_;
-};
-
-std::unique_ptr<KeptStore> store_of(NodeFiles& files) { return std::make_unique<OwnStore>(files); }
+/// Flips a bit of a chunk.
+void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
+  for (const KeptFile& file : node.kept()) {
+    if (file.name != name) continue;
+    char byte = 0;
+    REQUIRE(::pread(file.fd.get(), &byte, 1, KeptSlot::kPieces + at) == 1);
+    byte = static_cast<char>(byte ^ 4);
+    REQUIRE(::pwrite(file.fd.get(), &byte, 1, KeptSlot::kPieces + at) == 1);
+  }
+}
 
 /// Writes the pieces of a share with the values of value_of(), sets their checksums, and hands the
 /// slot to the nodes.
@@ -213,7 +177,7 @@ TEST_CASE("a broken copy is replaced by the other one, then the step by an older
   for (const KeptGroup* group : {&newer, &older})
     for (const KeptShare& share : group->shares) keep_copies(share, group->whole, both);
   const std::string file = copy_of(newer.shares[1], 0).file;
-  first.flip(file, 3);
+  flip(first, file, 3);
   const auto attempt = [&](int copies_left, std::int64_t step_left) {
     on_ranks({0, 1, 1}, [&](Group& world, int node) {
       KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
@@ -242,7 +206,7 @@ TEST_CASE("a broken copy is replaced by the other one, then the step by an older
     });
   };
   attempt(1, 12);
-  second.flip(file, 3);
+  flip(second, file, 3);
   attempt(1, 11);
 }
 
