@@ -254,6 +254,7 @@ std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
                      {"folder", job.folder},
                      {"log", job.log},
                      {"step", job.step < 0 ? Json() : Json(job.step)},
+                     {"kept", job.kept < 0 ? Json() : Json(job.kept)},
                      {"checkpoint", job.checkpoint.empty() ? Json() : Json(job.checkpoint)},
                      {"command", job.command}});
   }

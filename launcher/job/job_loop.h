@@ -36,13 +36,16 @@ class Job {
   [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   void redact(Output& output);
   void on_output(int agent, Output& output);
-  void follow_training(const Output& output);
-  void obey(const Training::News& news);
+  void take_news(int agent, RankNews& news);
+  void order_save();
+  /// Asks all ranks to end the same step, keep it, and exit with contract::kExitPaused.
+  void order_pause() { send_to_busy(OrderRank{.order = OrderRank::Order::pause}); }
   std::string ask_for_checkpoint();
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     if (!training_) return;
     info.step = training_->step().value_or(-1);
+    info.kept = training_->kept();
     info.checkpoint = training_->checkpoint();
   }
   void on_rank_started(const Started& started);
