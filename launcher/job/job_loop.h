@@ -43,6 +43,10 @@ class Job {
   std::string ask_for_checkpoint();
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
+    if (state_.elastic()) {
+      info.ranks = static_cast<std::uint32_t>(state_.placement().world_size());
+      info.nodes = static_cast<std::uint32_t>(state_.placement().nodes.size());
+    }
     if (!training_) return;
     info.step = training_->step().value_or(-1);
     info.kept = training_->kept();
@@ -79,6 +83,7 @@ class Job {
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
+  void perform(const PauseRanks&) {}  // by the rank channel
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
