@@ -39,6 +39,7 @@ class Job {
   void follow_training(const Output& output);
   void obey(const Training::News& news);
   std::string ask_for_checkpoint();
+  ScaleAnswer scale(const ScaleRequest& request);
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     if (state_.elastic()) {
