@@ -92,6 +92,8 @@ void JobState::handle(const Start&) {
   if (policy_.timeout && policy_.pre_signal)
     pre_signal_at_ = *deadline_at_ - policy_.pre_signal->before;
   begin_epoch();
+  if (elastic() && policy_.elastic->begin_within)
+    gather_by_ = now_ + *policy_.elastic->begin_within;
   fleet_.begin();
   for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.dial(agent);
 }
