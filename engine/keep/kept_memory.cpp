@@ -49,9 +49,7 @@ std::vector<std::string> gather_texts(Group& world, std::string own) {
   return texts;
 }
 
-std::string error_text(int error_number) {
-  return std::generic_category().message(error_number);
-}
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
 }  // namespace
 

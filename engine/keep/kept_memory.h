@@ -45,7 +45,8 @@ class KeptMemory {
 
   /// Tells the others what this rank could not read: a chunk of step(), -1: nothing was broken, or
   /// -2: the step cannot be used. The places that they read are not used again; a step of which a
-  /// chunk has no place left is given up. Returns lines for people. Collective. Errors: Error{comm}.
+  /// chunk has no place left is given up. Returns lines for people. Collective. Errors:
+  /// Error{comm}.
   std::vector<std::string> report_broken(int chunk);
   static constexpr int kNotBroken = -1, kUnusable = -2;
 
