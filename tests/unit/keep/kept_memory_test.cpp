@@ -24,7 +24,7 @@ using namespace ds::test;
 
 namespace {
 
-std::unique_ptr<KeptStore> store_of(NodeFiles& files) { return std::make_unique<RankStore>(files); }
+std::unique_ptr<NodeStore> store_of(NodeFiles& files) { return std::make_unique<RankStore>(files); }
 
 /// Flips a bit of a chunk.
 void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
