@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 11> kWords = {
     "kept?", "kept",  "kept_end",   "save", "pause"};
 static_assert(kWords.size() == std::variant_size_v<RankMessage>);
 
-bool is_control(char c) {
+bool is_control_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7F;
 }
@@ -45,7 +45,7 @@ class TextWriter {
   void line(std::string_view /*name*/, const std::string& text) {
     out_ += ' ';
     out_ += std::string_view(text).substr(0, kMaxRankMessage - out_.size());
-    std::ranges::replace_if(out_, is_control, '?');
+    std::ranges::replace_if(out_, is_control_byte, '?');
   }
 
  private:
