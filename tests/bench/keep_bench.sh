@@ -14,13 +14,6 @@ shift $(($# < 3 ? $# : 3))
 . "$source/tests/bench/pairs.sh"
 tests=${DS_TESTS:-$source/build/release/tests}
 
-keys_of() {
-  case $1 in
-    10.8M) echo "model.preset=gpt-10m batch.micro=2 data.seq_len=128" ;;
-    124M) echo "model.preset=gpt2-124m batch.micro=1 data.seq_len=128" ;;
-    *) echo "unknown shape $1" >&2 && exit 2 ;;
-  esac
-}
 # train RANKS EVERY KEYS...: one job; its run folder is $work/run, what the agent says $work/agent
 train() {
   local ranks=$1 every=$2
@@ -33,7 +26,7 @@ train() {
 }
 
 for case in "$@"; do
-  ranks=${case#*-} keys=$(keys_of "${case%-*}")
+  ranks=${case#*-} keys=$(shape_keys "${case%-*}")
   rm -f "$work"/times.*
   for ((round = 1; round <= rounds; round++)); do
     for every in 0 auto 1; do
