@@ -237,8 +237,7 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
                     Deadline::after(kGroupTimeout));
   require_agreement(world, "whether states are kept",
-                    job.config.elastic.keeps ? "kept" : "not kept",
-                    Deadline::after(kGroupTimeout));
+                    job.config.elastic.keeps ? "kept" : "not kept", Deadline::after(kGroupTimeout));
   const TrainConfig config =
       agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
   const JobGroups groups(config, request.rendezvous, job.backend, &world, collectives);
@@ -266,9 +265,9 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   if (reports != nullptr && !note.empty()) reports->note(note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
-  const std::unique_ptr<Keeper> keeper = open_keeper(
-      config, request, trainer, world, collectives,
-      {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
+  const std::unique_ptr<Keeper> keeper =
+      open_keeper(config, request, trainer, world, collectives,
+                  {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
   if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
@@ -283,19 +282,19 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
       make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
   if (reports != nullptr) reports->begin(trainer);
   const TrainEnd end = run_steps(config, request, job.backend, world,
-                                  {.trainer = trainer,
-                                   .reporter = reports,
-                                   .ledger = ledger.get(),
-                                   .saver = saver.get(),
-                                   .keeper = keeper.get(),
-                                   .tracer = tracer.get()});
+                                 {.trainer = trainer,
+                                  .reporter = reports,
+                                  .ledger = ledger.get(),
+                                  .saver = saver.get(),
+                                  .keeper = keeper.get(),
+                                  .tracer = tracer.get()});
   const bool complete = end == TrainEnd::complete;
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a paused
-  // one goes on.
+  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a
+  // paused one goes on.
   const bool needs_hash = complete || (end == TrainEnd::stopped && !saver);
   const std::string hash = needs_hash ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =

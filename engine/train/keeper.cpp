@@ -65,12 +65,13 @@ std::string Keeper::line() const {
   const std::int64_t every = config_.elastic.every;
   return fmt::format(
       "keeps    2 x {} of states of rank {}{}, {}", format_bytes(own_bytes_), world_.rank(),
-      roles_.ward == kNoBuddy ? std::string(has_pairs_ ? "" : "; no other node has copies")
-                              : fmt::format(" and 2 x {} of rank {}", format_bytes(ward_bytes_),
-                                            roles_.ward),
-      every == kAuto ? fmt::format("as often as {:.0f} % of the time allows", KeepPace::kShare * 100)
-      : every == 1   ? std::string("every step")
-                     : fmt::format("every {} steps", every));
+      roles_.ward == kNoBuddy
+          ? std::string(has_pairs_ ? "" : "; no other node has copies")
+          : fmt::format(" and 2 x {} of rank {}", format_bytes(ward_bytes_), roles_.ward),
+      every == kAuto
+          ? fmt::format("as often as {:.0f} % of the time allows", KeepPace::kShare * 100)
+      : every == 1 ? std::string("every step")
+                   : fmt::format("every {} steps", every));
 }
 
 void Keeper::wish(StepWishes& wishes) {
@@ -194,8 +195,7 @@ SaveOutcome Keeper::keep(const StateCopy& copy, const Manifest& head, int slot) 
 
 // Reserved when it is first needed: until then the node may still hold the slots of the epoch
 // before.
-void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number,
-                  std::int64_t bytes) {
+void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number, std::int64_t bytes) {
   if (slot) return;
   slot.emplace(bytes, facts_.folder);
   if (!hooks_.hand_in) return;
@@ -207,10 +207,8 @@ void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number,
 void Keeper::write_own(const StateCopy& copy, const Manifest& head, SlotMemory& memory) {
   KeptSlot& slot = memory.slot();
   slot.begin();
-  ChunkWriter chunk({.path = "kept states",
-                     .cancel = &cancel_,
-                     .fd = slot.fd(),
-                     .first = KeptSlot::kPieces});
+  ChunkWriter chunk(
+      {.path = "kept states", .cancel = &cancel_, .fd = slot.fd(), .first = KeptSlot::kPieces});
   KeptShare share{.run = facts_.run, .epoch = facts_.epoch, .head = head};
   share.part = write_states(copy.states, chunk, copy.buffer);
   share.part.rank = world_.rank();

@@ -14,8 +14,8 @@ Keeper::Hooks hooks_of(RankChannel& channel, Reporter* reporter) {
           .failed =
               [reporter](const std::string& why) {
                 if (reporter != nullptr)
-                  reporter->note(
-                      fmt::format("keeps    no more states from now on, training goes on: {}", why));
+                  reporter->note(fmt::format(
+                      "keeps    no more states from now on, training goes on: {}", why));
               }};
 }
 
