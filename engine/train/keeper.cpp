@@ -75,14 +75,11 @@ std::string Keeper::line() const {
 }
 
 void Keeper::wish(StepWishes& wishes) {
-  const Clock::time_point now = Clock::now();
   const bool is_under_way = turns_.under_way().has_value();
-  if (last_wish_ != Clock::time_point{}) pace_.step(seconds_of(now - last_wish_), is_under_way);
-  last_wish_ = now;
   wishes.kept = turns_.number();
   if (is_off_) return;
   wishes.time_to_keep = world_.rank() == 0 && config_.elastic.every == kAuto && !is_under_way &&
-                        seconds_of(now - began_) >= pace_.interval();
+                        seconds_of(Clock::now() - began_) >= pace_.interval();
   if (!is_under_way) return;
   const bool has_ended = task_.is_running() && task_.has_ended();
   const bool has_failed = has_ended && !task_.outcome().why().empty();
@@ -97,8 +94,13 @@ bool Keeper::is_due(const StepReport& report) const {
 
 void Keeper::begin_first() { begin(trainer_.finished_steps()); }
 
+// A step counts from the end of the one before, so with what began a keep in between.
 void Keeper::follow(const StepReport& report) {
   const auto& under_way = turns_.under_way();
+  const Clock::time_point now = Clock::now();
+  if (last_step_ != Clock::time_point{})
+    pace_.step(seconds_of(now - last_step_), under_way.has_value());
+  last_step_ = now;
   if (!under_way) return;
   if (report.keep_failed >= under_way->number) return finish();
   if (report.kept < under_way->number) return;

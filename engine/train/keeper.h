@@ -98,7 +98,7 @@ class Keeper {
   double stall_s_ = 0;
   // Of rank 0:
   KeepPace pace_;
-  Clock::time_point began_, last_wish_{};
+  Clock::time_point began_, last_step_{};
   std::atomic<bool> cancel_{false};
   SaveTask task_;  // last member, so that it ends before what it uses
 };
