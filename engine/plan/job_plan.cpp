@@ -31,6 +31,14 @@ std::string_view name_of(Tier tier) {
   return kNames[static_cast<std::size_t>(tier)];
 }
 
+std::int64_t RankPlan::of_class(std::string_view name) const {
+  std::int64_t sum = 0;
+  for (const TierBytes& tier : tiers)
+    for (const auto& [of, bytes] : tier.classes)
+      if (of == name) sum += bytes;
+  return sum;
+}
+
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
                    const BuildRank& build) {
   const BuiltRank built = build(config, rank, cluster.world_size());
