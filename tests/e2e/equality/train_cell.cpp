@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "e2e/equality/read_recorder.h"
 #include "engine/base/error.h"
 #include "engine/config/load.h"
 #include "engine/config/print.h"
@@ -130,6 +131,7 @@ class Rank {
     const int at = world.rank() / elastic.membership.ranks_per_node;
     NodeFiles& files = *elastic.nodes[static_cast<std::size_t>(at)];
     const std::string node = std::to_string(elastic.membership.nodes[static_cast<std::size_t>(at)]);
+    check_ranges_to_read(trainer);
     const Rendezvous job{.world_size = world.size(), .job_id = "job", .epoch = elastic.epoch};
     Resume resume(config.checkpoint, job,
                   {.memory = std::make_unique<KeptMemory>(world, std::make_unique<RankStore>(files),
