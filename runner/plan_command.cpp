@@ -75,13 +75,12 @@ double largest_layer(const TrainConfig& config) {
   return std::max(head, hidden * static_cast<double>(config.model.ffn + 1));
 }
 
-/// Returns what every size of an elastic job needs, one line each. Efficiency: how much of their time
-/// ranks compute, where some have more virtual ranks than others.
+/// Returns what every size of an elastic job needs, one line each. Efficiency: how much of their
+/// time ranks compute, where some have more virtual ranks than others.
 std::string sizes_text(const PlanOptions& options, const SolveRequest& largest,
                        const BuildRank& build) {
-  std::string text =
-      fmt::format("\n{:>5}{:>7}{:>12}{:>12}{:>12}{:>12}{:>13}  fits\n", "nodes", "ranks",
-                  "efficiency", "device", "host", "nvme", "kept states");
+  std::string text = fmt::format("\n{:>5}{:>7}{:>12}{:>12}{:>12}{:>12}{:>13}  fits\n", "nodes",
+                                 "ranks", "efficiency", "device", "host", "nvme", "kept states");
   for (int nodes = options.least_nodes; nodes <= options.cluster.nodes; ++nodes) {
     TrainConfig config = largest.config;
     SolveRequest request = with_config(largest, config);

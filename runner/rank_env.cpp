@@ -105,9 +105,8 @@ std::int64_t most_ranks(const Environment& environment) {
   const auto [stop, problem] = std::from_chars(has_colon ? colon + 1 : end, end, most);
   if (!has_colon || problem != std::errc() || stop != end || least < 1 || most < least ||
       most > kMostRanks) {
-    throw Error(ErrorKind::config,
-                fmt::format("{}='{}' is not MIN:MAX with 1 <= MIN <= MAX", contract::kElasticRanks,
-                            *range));
+    throw Error(ErrorKind::config, fmt::format("{}='{}' is not MIN:MAX with 1 <= MIN <= MAX",
+                                               contract::kElasticRanks, *range));
   }
   return most;
 }

@@ -25,10 +25,10 @@ void fields(auto&, SaveOrder&) {}
 void fields(auto&, PauseOrder&) {}
 
 /// The first word of each message, in the order of RankMessage.
-constexpr std::array<std::string_view, 11> kWords = {
+constexpr std::array<std::string_view, 11> kFirstWords = {
     "step",  "phase", "checkpoint", "keep", "drop", "drop_earlier",
     "kept?", "kept",  "kept_end",   "save", "pause"};
-static_assert(kWords.size() == std::variant_size_v<RankMessage>);
+static_assert(kFirstWords.size() == std::variant_size_v<RankMessage>);
 
 bool is_control_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -106,7 +106,7 @@ std::optional<RankMessage> empty_rank_message(std::string_view word) {
   if constexpr (I == std::variant_size_v<RankMessage>) {
     return std::nullopt;
   } else {
-    if (kWords[I] == word) return RankMessage(std::in_place_index<I>);
+    if (kFirstWords[I] == word) return RankMessage(std::in_place_index<I>);
     return empty_rank_message<I + 1>(word);
   }
 }
@@ -122,7 +122,7 @@ bool is_kept_name(std::string_view name) {
 }
 
 void encode(const RankMessage& message, std::string& out) {
-  out = kWords[message.index()];
+  out = kFirstWords[message.index()];
   TextWriter writer(out);
   // Field lists take mutable structs because the reader needs them; the writer changes nothing.
   std::visit([&](auto copy) { fields(writer, copy); }, message);
@@ -155,7 +155,7 @@ std::string describe_rank_messages() {
       fields(names, message);
       text += row + '\n';
     };
-    (add(kWords[I], std::variant_alternative_t<I, RankMessage>()), ...);
+    (add(kFirstWords[I], std::variant_alternative_t<I, RankMessage>()), ...);
   };
   describe(std::make_index_sequence<std::variant_size_v<RankMessage>>());
   return text;

@@ -59,8 +59,7 @@ Clock::time_point Pace::after(std::int64_t bytes, Clock::time_point now) {
   return due_;
 }
 
-ChunkWriter::ChunkWriter(const ChunkWriterSpec& spec)
-    : spec_(spec), pace_(spec.rate) {
+ChunkWriter::ChunkWriter(const ChunkWriterSpec& spec) : spec_(spec), pace_(spec.rate) {
   if (!is_own_file()) return;
   file_ = UniqueFd(make_anew(spec.path.c_str()));
   if (!file_) fail("cannot be created", errno);

@@ -1,5 +1,5 @@
-// ChunkWriter: writes one rank's chunk: pieces with checksums, at a limited rate, into a file of its
-// own or into an open one.
+// ChunkWriter: writes one rank's chunk: pieces with checksums, at a limited rate, into a file of
+// its own or into an open one.
 #pragma once
 
 #include <atomic>

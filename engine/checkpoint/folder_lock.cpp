@@ -82,7 +82,8 @@ UniqueFd open_lock(const std::string& path, const std::string& dir) {
 
 /// Returns whether the path still names this file.
 bool is_named(int file, const std::string& path) {
-  struct stat own {}, there {};
+  struct stat own {
+  }, there{};
   return ::fstat(file, &own) == 0 && ::stat(path.c_str(), &there) == 0 &&
          own.st_ino == there.st_ino && own.st_dev == there.st_dev;
 }
@@ -132,8 +133,7 @@ void await_folder(const std::string& dir, const LockHolder& own, Deadline deadli
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return;
   // Shared, so that the ranks of one job do not wait for each other.
-  (void)lock_file(file.get(), LOCK_SH, dir, own, deadline,
-                  [&] { on_wait(holder_of(file.get())); });
+  (void)lock_file(file.get(), LOCK_SH, dir, own, deadline, [&] { on_wait(holder_of(file.get())); });
 }
 
 }  // namespace ds

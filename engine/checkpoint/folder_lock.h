@@ -17,9 +17,9 @@ struct LockHolder {
   std::uint64_t epoch = 0;  // of the job
 };
 
-/// Returns whether a lock whose file has this text yields to `own`: an earlier epoch of the same job
-/// holds it. All ranks of that epoch have ended, or are being ended, but a network file system may
-/// hold the lock of a lost node for minutes. Pure.
+/// Returns whether a lock whose file has this text yields to `own`: an earlier epoch of the same
+/// job holds it. All ranks of that epoch have ended, or are being ended, but a network file system
+/// may hold the lock of a lost node for minutes. Pure.
 bool yields_to(std::string_view text, const LockHolder& own);
 
 /// Locks DIR/.lock (flock) and writes its holder into it. The lock lasts until the file is closed,

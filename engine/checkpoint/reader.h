@@ -48,7 +48,7 @@ class Checkpoint {
   std::string folder_;
   Manifest manifest_;
   std::vector<OpenChunk> open_chunks_;  // empty: the chunks are files in folder_
-  std::vector<std::size_t> by_name_;  // indices in manifest_.tensors, sorted by name
+  std::vector<std::size_t> by_name_;    // indices in manifest_.tensors, sorted by name
 };
 
 /// Reads ranges of one checkpoint. Used by one thread; several readers may share a checkpoint.

@@ -120,8 +120,8 @@ void resolve_order(TrainConfig& config) {
 }
 
 /// Returns the virtual ranks of an elastic job of up to `most` ranks: with batch.global and
-/// batch.micro, the micro-batches of a step, so that as many numbers of ranks as possible have equal
-/// work; else the least number that all ranks need and that divides the batch.
+/// batch.micro, the micro-batches of a step, so that as many numbers of ranks as possible have
+/// equal work; else the least number that all ranks need and that divides the batch.
 std::int64_t elastic_virtual_ranks(const BatchConfig& batch, std::int64_t most) {
   const std::int64_t accum = std::max<std::int64_t>(1, batch.accum);
   if (batch.global == 0) return most;

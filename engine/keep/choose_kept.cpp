@@ -43,7 +43,8 @@ bool is_same_share(const KeptShare& a, const KeptShare& b) {
   return a.part.tensors == b.part.tensors && a.part.chunk.bytes == b.part.chunk.bytes;
 }
 
-/// Returns whether shares with these heads can be one step. Ranks note the time each for themselves.
+/// Returns whether shares with these heads can be one step. Ranks note the time each for
+/// themselves.
 bool is_same_step(const Manifest& a, const Manifest& b) {
   return a.state == b.state && a.world_size == b.world_size && a.arithmetic == b.arithmetic &&
          a.origin == b.origin && a.tensors == b.tensors;
@@ -58,8 +59,8 @@ void spread_places(KeptStep& step) {
   std::map<int, std::int64_t> given;  // by node
   for (const std::size_t chunk : order) {
     std::vector<KeptPlace>& places = step.places[chunk];
-    const auto least =
-        std::ranges::min_element(places, {}, [&](const KeptPlace& place) { return given[place.node]; });
+    const auto least = std::ranges::min_element(
+        places, {}, [&](const KeptPlace& place) { return given[place.node]; });
     std::rotate(places.begin(), least, least + 1);
     given[places.front().node] += chunks[chunk].bytes;
   }
@@ -87,7 +88,8 @@ std::string join_step(const StepAndEpoch& key, const CopiesByRank& ranks, KeptSt
   for (const auto& [rank, list] : ranks) {
     const KeptShare& share = list.front()->share;
     if (!is_same_step(share.head, head))
-      return fmt::format("{}: ranks {} and {} kept different jobs", name, ranks.begin()->first, rank);
+      return fmt::format("{}: ranks {} and {} kept different jobs", name, ranks.begin()->first,
+                         rank);
     parts.push_back(share.part);
     parts.back().chunk.name = fmt::format("rank-{:05}", rank);
     std::vector<KeptPlace>& places = step.places.emplace_back();

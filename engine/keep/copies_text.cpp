@@ -61,8 +61,7 @@ std::string copies_text(const std::vector<KeptCopy>& copies) {
   std::vector<std::string> in_order;
   std::string list;
   for (const KeptCopy& copy : copies) {
-    const auto [head, is_new] =
-        heads.try_emplace(manifest_text(copy.share.head), in_order.size());
+    const auto [head, is_new] = heads.try_emplace(manifest_text(copy.share.head), in_order.size());
     if (is_new) in_order.push_back(head->first);
     add(list, copy.file);
     add(list, copy.share.run);

@@ -49,13 +49,11 @@ std::vector<std::string> gather_texts(Group& world, std::string own) {
   return texts;
 }
 
-std::string error_text(int error_number) {
-  return std::generic_category().message(error_number);
-}
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
 }  // namespace
 
-KeptMemory::KeptMemory(Group& world, std::unique_ptr<KeptStore> store, const std::string& node,
+KeptMemory::KeptMemory(Group& world, std::unique_ptr<NodeStore> store, const std::string& node,
                        const std::string& run)
     : world_(world), store_(std::move(store)), run_(run) {
   world_.about("kept.nodes");

@@ -11,7 +11,7 @@
 #include "engine/checkpoint/reader.h"
 #include "engine/comm/collectives.h"
 #include "engine/keep/choose_kept.h"
-#include "engine/keep/kept_store.h"
+#include "engine/keep/node_store.h"
 #include "engine/keep/piece_moves.h"
 
 namespace ds {
@@ -23,7 +23,7 @@ class KeptMemory {
   /// `store`: null if this rank has no agent. `node`: the same text for ranks of one node, and of
   /// no other node. Asks all nodes what they keep of `run` and chooses. Collective. Errors:
   /// Error{comm}.
-  KeptMemory(Group& world, std::unique_ptr<KeptStore> store, const std::string& node,
+  KeptMemory(Group& world, std::unique_ptr<NodeStore> store, const std::string& node,
              const std::string& run);
   ~KeptMemory();
   KeptMemory(const KeptMemory&) = delete;
@@ -45,7 +45,8 @@ class KeptMemory {
 
   /// Tells the others what this rank could not read: a chunk of step(), -1: nothing was broken, or
   /// -2: the step cannot be used. The places that they read are not used again; a step of which a
-  /// chunk has no place left is given up. Returns lines for people. Collective. Errors: Error{comm}.
+  /// chunk has no place left is given up. Returns lines for people. Collective. Errors:
+  /// Error{comm}.
   std::vector<std::string> report_broken(int chunk);
   static constexpr int kNotBroken = -1, kUnusable = -2;
 
@@ -66,7 +67,7 @@ class KeptMemory {
   [[nodiscard]] const UniqueFd* file_of(const std::string& name) const;
 
   Group& world_;
-  const std::unique_ptr<KeptStore> store_;
+  const std::unique_ptr<NodeStore> store_;
   const std::string run_;
   std::vector<int> nodes_;               // by rank: number of its node, from 0
   std::vector<std::string> node_names_;  // by number

@@ -32,8 +32,8 @@ static_assert(std::is_trivially_copyable_v<KeptHeader> &&
               "written as bytes, without padding");
 
 Error error_of(const std::string& what, int error_number) {
-  return {ErrorKind::system, fmt::format("{}: {}: {}", kName, what,
-                                         std::generic_category().message(error_number))};
+  return {ErrorKind::system,
+          fmt::format("{}: {}: {}", kName, what, std::generic_category().message(error_number))};
 }
 
 std::uint64_t checksum_of(const KeptHeader& header) {
@@ -90,9 +90,8 @@ void require_free(std::int64_t bytes) {
 }
 
 UniqueFd open_anew(const std::string& folder) {
-  return UniqueFd(folder.empty()
-                      ? ::memfd_create("dslaunch-kept", MFD_CLOEXEC)
-                      : ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  return UniqueFd(folder.empty() ? ::memfd_create("dslaunch-kept", MFD_CLOEXEC)
+                                 : ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
 }
 
 std::int64_t file_bytes(int fd) {

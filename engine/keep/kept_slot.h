@@ -17,18 +17,18 @@ namespace ds {
 /// What is known of a share. Shares with equal `run`, `arithmetic` (in head) and step belong
 /// together, whatever epoch and world size made them.
 struct KeptShare {
-  std::string run{};         // names the job, the same in all its epochs
-  std::uint64_t epoch = 0;   // in which it was made; shares of one step are joined by epoch
-  Manifest head{};           // as of a checkpoint: training state, world size, arithmetic, tensors
-                             // without pieces. The same on all ranks of the step
-  ChunkPart part{};          // the writer's pieces; chunk.bytes is the size of the pieces
+  std::string run{};        // names the job, the same in all its epochs
+  std::uint64_t epoch = 0;  // in which it was made; shares of one step are joined by epoch
+  Manifest head{};          // as of a checkpoint: training state, world size, arithmetic, tensors
+                            // without pieces. The same on all ranks of the step
+  ChunkPart part{};         // the writer's pieces; chunk.bytes is the size of the pieces
 };
 
 /// First bytes of a slot: where its text is. A buddy copies pieces, text and header as they are.
 struct KeptHeader {
   std::array<char, 8> magic{};
   std::uint64_t version = 0;
-  std::int64_t text_at = 0, text_bytes = 0;  // in the file
+  std::int64_t text_at = 0, text_bytes = 0;    // in the file
   std::int64_t run_bytes = 0, head_bytes = 0;  // of the text; the rest is the part
   std::uint64_t epoch = 0;
   std::uint64_t text_checksum = 0;  // XXH3-64

@@ -18,9 +18,8 @@ class RankLoads {
   int least_of(int node) const {
     const auto found = ranks_.find(node);
     DS_ASSERT(found != ranks_.end(), "only nodes with ranks describe what they keep");
-    return *std::ranges::min_element(found->second, {}, [&](int rank) {
-      return bytes_[static_cast<std::size_t>(rank)];
-    });
+    return *std::ranges::min_element(
+        found->second, {}, [&](int rank) { return bytes_[static_cast<std::size_t>(rank)]; });
   }
   void add(int rank, std::int64_t bytes) { bytes_[static_cast<std::size_t>(rank)] += bytes; }
 

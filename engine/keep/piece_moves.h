@@ -28,9 +28,9 @@ struct PieceMove {
 
 struct MoveRequest {
   const KeptStep& step;
-  std::span<const PieceAt> pieces{};             // pieces_of(step.manifest)
-  std::span<const int> nodes{};                  // by rank
-  std::span<const std::vector<bool>> needed{};   // by rank: for each piece, whether it is read
+  std::span<const PieceAt> pieces{};            // pieces_of(step.manifest)
+  std::span<const int> nodes{};                 // by rank
+  std::span<const std::vector<bool>> needed{};  // by rank: for each piece, whether it is read
 };
 
 /// Returns the moves after which every rank finds each piece that it needs on its node. A piece

@@ -33,8 +33,8 @@ class PieceStream {
   void advance(std::size_t size, const Action& action);
 
   std::vector<Place> places_;
-  std::size_t next_ = 0;    // place of the next byte
-  std::int64_t done_ = 0;   // bytes of that place that are done
+  std::size_t next_ = 0;   // place of the next byte
+  std::int64_t done_ = 0;  // bytes of that place that are done
   std::int64_t left_ = 0;
 };
 

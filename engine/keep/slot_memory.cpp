@@ -16,8 +16,8 @@ SlotMemory::SlotMemory(std::int64_t bytes, const std::string& folder)
   const auto size = static_cast<std::size_t>(bytes);
   void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, slot_.fd(), 0);
   if (at == MAP_FAILED)
-    throw Error(ErrorKind::system, "kept states: a slot cannot be mapped: " +
-                                       std::generic_category().message(errno));
+    throw Error(ErrorKind::system,
+                "kept states: a slot cannot be mapped: " + std::generic_category().message(errno));
   memory_ = {static_cast<std::byte*>(at), size};
 }
 

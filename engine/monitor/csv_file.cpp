@@ -43,8 +43,7 @@ Line csv_validation_line(std::int64_t step, std::string_view set, double loss, d
 }
 
 CsvFile::CsvFile(const std::string& path, const CsvColumns& columns, bool continues)
-    : file_(continues ? RecordFile::continued(path) : RecordFile::create(path)),
-      columns_(columns) {
+    : file_(continues ? RecordFile::continued(path) : RecordFile::create(path)), columns_(columns) {
   has_head_ = !file_.is_empty() || file_.append(csv_header(columns_));
 }
 

@@ -31,8 +31,8 @@ void make_folder(std::string_view key, const std::string& folder) {
 
 }  // namespace
 
-FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folder, bool continues,
-                         Tell tell)
+FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folder, Tell tell,
+                         bool continues)
     : tell_(std::move(tell)),
       has_events_(config.log.tensorboard.on),
       has_csv_(config.log.csv.on),

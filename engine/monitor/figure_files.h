@@ -22,8 +22,8 @@ class FigureFiles {
   /// an earlier run in another folder moves to previous-N there, unless `continues`: then the files
   /// are of earlier epochs of this job. `tell` gets lines for the user.
   /// Errors: Error{config}: a folder cannot be created.
-  FigureFiles(const TrainConfig& config, const std::string& run_folder, bool continues,
-              Tell tell);
+  FigureFiles(const TrainConfig& config, const std::string& run_folder, Tell tell,
+              bool continues = false);
 
   /// Opens the event files, for steps after `step` and samples after `samples`. Readers drop what
   /// earlier files of the same folder have of later steps.

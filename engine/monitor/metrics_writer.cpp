@@ -70,8 +70,8 @@ Line save_line(const SaveMetrics& m) {
 }
 
 Line epoch_line(const EpochMetrics& m) {
-  Line line = Line::of("{{\"event\":\"epoch\",\"epoch\":{},\"step\":{},\"ranks\":{}", m.epoch, m.step,
-                       m.ranks);
+  Line line = Line::of("{{\"event\":\"epoch\",\"epoch\":{},\"step\":{},\"ranks\":{}", m.epoch,
+                       m.step, m.ranks);
   if (m.ranks_before > 0) line.add(",\"ranks_before\":{}", m.ranks_before);
   line.add(",\"source\":\"{}\",\"moved_bytes\":{},\"read_bytes\":{}", m.source, m.moved_bytes,
            m.read_bytes);

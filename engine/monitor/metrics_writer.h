@@ -67,8 +67,8 @@ struct EpochMetrics {
   // memory and programs, the states were loaded.
   double met_s = 0, built_s = 0, loaded_s = 0;
 };
-/// Formats {"event":"epoch","epoch":2,"step":120,"ranks":3,...}. Lines that follow are of this epoch
-/// and begin again behind `step`.
+/// Formats {"event":"epoch","epoch":2,"step":120,"ranks":3,...}. Lines that follow are of this
+/// epoch and begin again behind `step`.
 Line epoch_line(const EpochMetrics& metrics);
 
 /// Returns the step of the last line of a metrics.jsonl that has one; -1: none.

@@ -13,7 +13,8 @@ namespace ds {
 RecordFile RecordFile::open(const std::string& path, int flags) {
   RecordFile made;
   made.path_ = path;
-  made.file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
+  made.file_ =
+      UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
   if (!made.file_) made.error_ = errno;
   if (made.file_) made.end_ = ::lseek(made.file_.get(), 0, SEEK_END);
   return made;

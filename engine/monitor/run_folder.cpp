@@ -28,8 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxTries = 10000;
-constexpr std::array<std::string_view, 7> kOurFiles{
-    "config.toml", "run.json", "metrics.jsonl", "metrics.csv", "summary.json", "sample.txt", kTraceName};
+constexpr std::array<std::string_view, 7> kOurFiles{"config.toml", "run.json",     "metrics.jsonl",
+                                                    "metrics.csv", "summary.json", "sample.txt",
+                                                    kTraceName};
 
 [[noreturn]] void cannot_make(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::config, fmt::format("run folder {} cannot be created: {}", path, why),

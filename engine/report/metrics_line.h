@@ -55,7 +55,7 @@ struct OtherLine {};
 /// A line that is not a JSON object, or has no step from 1 to 2^53.
 struct BrokenLine {};
 
-using MetricsLine = 
+using MetricsLine =
     std::variant<StepLine, ValidationLine, SaveLine, EpochLine, OtherLine, BrokenLine>;
 
 /// Keys that are not known are passed over, so that lines of newer versions can be read. Time of an

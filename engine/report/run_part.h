@@ -44,8 +44,8 @@ class PartLines {
   void add(std::string_view line, bool is_cut = false);
   /// Counts a line that is too long to be one of ours.
   void add_too_long();
-  /// Hands over what was collected: one part for each epoch of the job, at least one. Only lines are
-  /// filled in; the bad ones of all parts are in the last.
+  /// Hands over what was collected: one part for each epoch of the job, at least one. Only lines
+  /// are filled in; the bad ones of all parts are in the last.
   std::vector<RunPart> take();
 
  private:

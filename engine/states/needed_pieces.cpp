@@ -33,7 +33,8 @@ class RangeList {
  private:
   void add(int state, std::int64_t first, std::int64_t last) {
     if (first < last)
-      ranges_.push_back({.group = group_, .state = state, .first = first, .elements = last - first});
+      ranges_.push_back(
+          {.group = group_, .state = state, .first = first, .elements = last - first});
   }
 
   void add_states(const ParamGroup& group, const ElementRange& share) {
@@ -97,8 +98,7 @@ std::vector<bool> needed_pieces(const Manifest& manifest, const Program& step,
       const std::int64_t from = std::max(range.first, tensor.offset);
       const std::int64_t to =
           std::min(range.first + range.elements, tensor.offset + tensor.shape.elements());
-      const auto found =
-          states.find({tensor.name, kNames[static_cast<std::size_t>(range.state)]});
+      const auto found = states.find({tensor.name, kNames[static_cast<std::size_t>(range.state)]});
       if (from >= to || found == states.end()) continue;
       const auto& [entry, state, first] = found->second;
       for_each_run(entry->shape, state->pieces, -1, {from - tensor.offset, to - tensor.offset},

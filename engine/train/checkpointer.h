@@ -47,9 +47,7 @@ class Checkpointer {
   /// Ends the save in progress, if a request waits for it, or gives it up: the states are kept.
   void leave_for_pause();
   /// Returns whether a save uses the memory of the copy, or waits for it. The same on all ranks.
-  [[nodiscard]] bool needs_copy() const {
-    return due_ || (under_way_ && !under_way_->committing);
-  }
+  [[nodiscard]] bool needs_copy() const { return due_ || (under_way_ && !under_way_->committing); }
   /// `is_free`: returns whether the memory of the copy is free; with `wait` it returns when it is.
   /// Collective. Without it, the memory is always free.
   void share_copy(std::function<bool(bool wait)> is_free) { copy_is_free_ = std::move(is_free); }

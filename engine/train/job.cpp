@@ -63,12 +63,13 @@ SaveOwner owner_of(const JobRequest& request) {
 void await_earlier_job(const JobRequest& request) {
   const CheckpointConfig config = load_train_config(load_request(request)).checkpoint;
   if (!config.saves()) return;
-  await_folder(config.dir, owner_of(request), Deadline::after(kEarlierJob), [&](const std::string& holder) {
-    if (request.rendezvous.rank != 0) return;
-    fmt::print(stderr,
-               "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
-               config.dir, holder, kEarlierJob.count());
-  });
+  await_folder(
+      config.dir, owner_of(request), Deadline::after(kEarlierJob), [&](const std::string& holder) {
+        if (request.rendezvous.rank != 0) return;
+        fmt::print(stderr,
+                   "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
+                   config.dir, holder, kEarlierJob.count());
+      });
 }
 
 /// A job with the settings that it keeps from its first start.
@@ -151,7 +152,8 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
                                          Trainer& trainer, StartVote& vote, const Resume& resume,
                                          Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
-  SaveStart start = start_saves(config.checkpoint, owner_of(request), resume.newest(), trainer, vote);
+  SaveStart start =
+      start_saves(config.checkpoint, owner_of(request), resume.newest(), trainer, vote);
   if (reporter != nullptr) {
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
@@ -254,19 +256,17 @@ Prepared prepare(JobStart start) {
 /// ranks meet first. Collective.
 Prepared recover(const JobRequest& given, StartVote& vote) {
   Group& world = vote.world();
-  Recovery recovery{.memory = std::make_unique<KeptMemory>(
-                        world, std::make_unique<ChannelStore>(*given.channel), given.node,
-                        given.rendezvous.job_id)};
+  Recovery recovery{
+      .memory = std::make_unique<KeptMemory>(world, std::make_unique<ChannelStore>(*given.channel),
+                                             given.node, given.rendezvous.job_id)};
   if (world.rank() == 0)
-    recovery.newest_on_disk =
-        newest_saved_step(load_train_config(load_request(given)).checkpoint);
+    recovery.newest_on_disk = newest_saved_step(load_train_config(load_request(given)).checkpoint);
   world.about("start.newest");
   world.broadcast(std::as_writable_bytes(std::span(&recovery.newest_on_disk, 1)),
                   Deadline::after(kGroupTimeout));
   std::optional<Prepared> job;
-  vote.together("start.prepare", [&](SaveOutcome&) {
-    job.emplace(prepare(start_of(given, std::move(recovery))));
-  });
+  vote.together("start.prepare",
+                [&](SaveOutcome&) { job.emplace(prepare(start_of(given, std::move(recovery)))); });
   tell_phase(given, "prepared");
   return std::move(*job);
 }
@@ -278,8 +278,7 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
                     Deadline::after(kGroupTimeout));
   require_agreement(world, "whether states are kept",
-                    job.config.elastic.keeps ? "kept" : "not kept",
-                    Deadline::after(kGroupTimeout));
+                    job.config.elastic.keeps ? "kept" : "not kept", Deadline::after(kGroupTimeout));
   const TrainConfig config =
       agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
   const JobGroups groups(config, request.rendezvous, job.backend, &world, collectives);
@@ -312,9 +311,9 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   if (reports != nullptr && !note.empty()) reports->note(note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
-  const std::unique_ptr<Keeper> keeper = open_keeper(
-      config, request, trainer, world, collectives,
-      {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
+  const std::unique_ptr<Keeper> keeper =
+      open_keeper(config, request, trainer, world, collectives,
+                  {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
   if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
@@ -329,19 +328,19 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
       make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
   if (reports != nullptr) reports->begin(trainer);
   const TrainEnd end = run_steps(config, request, job.backend, world,
-                                  {.trainer = trainer,
-                                   .reporter = reports,
-                                   .ledger = ledger.get(),
-                                   .saver = saver.get(),
-                                   .keeper = keeper.get(),
-                                   .tracer = tracer.get()});
+                                 {.trainer = trainer,
+                                  .reporter = reports,
+                                  .ledger = ledger.get(),
+                                  .saver = saver.get(),
+                                  .keeper = keeper.get(),
+                                  .tracer = tracer.get()});
   const bool complete = end == TrainEnd::complete;
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a paused
-  // one goes on.
+  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a
+  // paused one goes on.
   const bool needs_hash = complete || (end == TrainEnd::stopped && !saver);
   const std::string hash = needs_hash ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =

@@ -65,23 +65,21 @@ std::string Keeper::line() const {
   const std::int64_t every = config_.elastic.every;
   return fmt::format(
       "keeps    2 x {} of states of rank {}{}, {}", format_bytes(own_bytes_), world_.rank(),
-      roles_.ward == kNoBuddy ? std::string(has_pairs_ ? "" : "; no other node has copies")
-                              : fmt::format(" and 2 x {} of rank {}", format_bytes(ward_bytes_),
-                                            roles_.ward),
-      every == kAuto ? fmt::format("as often as {:.0f} % of the time allows", KeepPace::kShare * 100)
-      : every == 1   ? std::string("every step")
-                     : fmt::format("every {} steps", every));
+      roles_.ward == kNoBuddy
+          ? std::string(has_pairs_ ? "" : "; no other node has copies")
+          : fmt::format(" and 2 x {} of rank {}", format_bytes(ward_bytes_), roles_.ward),
+      every == kAuto
+          ? fmt::format("as often as {:.0f} % of the time allows", KeepPace::kShare * 100)
+      : every == 1 ? std::string("every step")
+                   : fmt::format("every {} steps", every));
 }
 
 void Keeper::wish(StepWishes& wishes) {
-  const Clock::time_point now = Clock::now();
   const bool is_under_way = turns_.under_way().has_value();
-  if (last_wish_ != Clock::time_point{}) pace_.step(seconds_of(now - last_wish_), is_under_way);
-  last_wish_ = now;
   wishes.kept = turns_.number();
   if (is_off_) return;
   wishes.time_to_keep = world_.rank() == 0 && config_.elastic.every == kAuto && !is_under_way &&
-                        seconds_of(now - began_) >= pace_.interval();
+                        seconds_of(Clock::now() - began_) >= pace_.interval();
   if (!is_under_way) return;
   const bool has_ended = task_.is_running() && task_.has_ended();
   const bool has_failed = has_ended && !task_.outcome().why().empty();
@@ -96,8 +94,13 @@ bool Keeper::is_due(const StepReport& report) const {
 
 void Keeper::begin_first() { begin(trainer_.finished_steps()); }
 
+// A step counts from the end of the one before, so with what began a keep in between.
 void Keeper::follow(const StepReport& report) {
   const auto& under_way = turns_.under_way();
+  const Clock::time_point now = Clock::now();
+  if (last_step_ != Clock::time_point{})
+    pace_.step(seconds_of(now - last_step_), under_way.has_value());
+  last_step_ = now;
   if (!under_way) return;
   if (report.keep_failed >= under_way->number) return finish();
   if (report.kept < under_way->number) return;
@@ -194,8 +197,7 @@ SaveOutcome Keeper::keep(const StateCopy& copy, const Manifest& head, int slot) 
 
 // Reserved when it is first needed: until then the node may still hold the slots of the epoch
 // before.
-void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number,
-                  std::int64_t bytes) {
+void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number, std::int64_t bytes) {
   if (slot) return;
   slot.emplace(bytes, facts_.folder);
   if (!hooks_.hand_in) return;
@@ -207,10 +209,8 @@ void Keeper::open(std::optional<SlotMemory>& slot, const char* of, int number,
 void Keeper::write_own(const StateCopy& copy, const Manifest& head, SlotMemory& memory) {
   KeptSlot& slot = memory.slot();
   slot.begin();
-  ChunkWriter chunk({.path = "kept states",
-                     .cancel = &cancel_,
-                     .fd = slot.fd(),
-                     .first = KeptSlot::kPieces});
+  ChunkWriter chunk(
+      {.path = "kept states", .cancel = &cancel_, .fd = slot.fd(), .first = KeptSlot::kPieces});
   KeptShare share{.run = facts_.run, .epoch = facts_.epoch, .head = head};
   share.part = write_states(copy.states, chunk, copy.buffer);
   share.part.rank = world_.rank();

@@ -21,23 +21,24 @@ namespace ds {
 
 /// What a rank knows of itself and of its run.
 struct KeepFacts {
-  std::string run{};         // KeptShare::run
+  std::string run{};  // KeptShare::run
   std::uint64_t epoch = 0;
-  std::string node{};        // the same for ranks of one node
-  std::string folder{};      // for slots without a name in files; empty: in memory
-  SaveFacts head{};          // of the manifest
+  std::string node{};    // the same for ranks of one node
+  std::string folder{};  // for slots without a name in files; empty: in memory
+  SaveFacts head{};      // of the manifest
 };
 
 /// Every rank creates one and makes the same calls. All calls but wish() are collective.
 class Keeper {
  public:
   struct Hooks {
-    std::function<void(const KeptFile&)> hand_in{};     // gives a new slot to the agent
-    std::function<void()> drop_earlier{};               // an own step is committed
-    std::function<void(const std::string&)> failed{};   // rank 0: why nothing is kept any more
+    std::function<void(const KeptFile&)> hand_in{};    // gives a new slot to the agent
+    std::function<void()> drop_earlier{};              // an own step is committed
+    std::function<void(const std::string&)> failed{};  // rank 0: why nothing is kept any more
   };
 
-  /// `group` has all ranks and no other use. All references outlive the object. Errors: Error{comm}.
+  /// `group` has all ranks and no other use. All references outlive the object. Errors:
+  /// Error{comm}.
   Keeper(const TrainConfig& config, Trainer& trainer, Group& world, std::unique_ptr<Group> group,
          KeepFacts facts, Hooks hooks);
   /// Leaves a keep that is under way incomplete.
@@ -91,13 +92,13 @@ class Keeper {
   std::int64_t own_bytes_ = 0, ward_bytes_ = 0;
   std::array<Pair, 2> pairs_;
   KeepTurns turns_;
-  bool is_off_ = false;  // a rank could not keep a step
+  bool is_off_ = false;                // a rank could not keep a step
   bool due_ = false, beside_ = false;  // beside_: the keep under way reads the snapshot
   std::vector<SavedTile> tiles_;
   double stall_s_ = 0;
   // Of rank 0:
   KeepPace pace_;
-  Clock::time_point began_, last_wish_{};
+  Clock::time_point began_, last_step_{};
   std::atomic<bool> cancel_{false};
   SaveTask task_;  // last member, so that it ends before what it uses
 };

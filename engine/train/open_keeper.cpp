@@ -6,7 +6,7 @@
 namespace ds {
 namespace {
 
-constexpr auto kGroupTimeout = std::chrono::minutes(5);
+constexpr auto kKeepGroupTimeout = std::chrono::minutes(5);
 
 Keeper::Hooks hooks_of(RankChannel& channel, Reporter* reporter) {
   return {.hand_in = [&channel](const KeptFile& file) { channel.keep(file); },
@@ -14,8 +14,8 @@ Keeper::Hooks hooks_of(RankChannel& channel, Reporter* reporter) {
           .failed =
               [reporter](const std::string& why) {
                 if (reporter != nullptr)
-                  reporter->note(
-                      fmt::format("keeps    no more states from now on, training goes on: {}", why));
+                  reporter->note(fmt::format(
+                      "keeps    no more states from now on, training goes on: {}", why));
               }};
 }
 
@@ -46,7 +46,7 @@ std::unique_ptr<Keeper> open_keeper(const TrainConfig& config, const JobRequest&
   spec.name = "keep";
   const bool in_files = config.offload.optimizer.device == OffloadDevice::nvme;
   auto keeper = std::make_unique<Keeper>(
-      config, trainer, world, collectives.make_group(spec, Deadline::after(kGroupTimeout)),
+      config, trainer, world, collectives.make_group(spec, Deadline::after(kKeepGroupTimeout)),
       KeepFacts{.run = request.rendezvous.job_id,
                 .epoch = request.rendezvous.epoch,
                 .node = request.node,

@@ -213,9 +213,9 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
     programs.saver = {
         .tier = is_accelerator(config.device) ? Tier::pinned_host : Tier::host,
         .keeps_snapshot = keeps || (config.checkpoint.is_periodic() && config.checkpoint.async)};
-  programs.kept = {.count = config.elastic.slots(),
-                   .tier = config.offload.optimizer.device == OffloadDevice::nvme ? Tier::nvme
-                                                                                  : Tier::host};
+  programs.kept = {
+      .count = config.elastic.slots(),
+      .tier = config.offload.optimizer.device == OffloadDevice::nvme ? Tier::nvme : Tier::host};
   programs.digest = hash_of_global_program(whole, spec);
   for (const Program* program : programs.all()) verify(*program);
   return programs;

@@ -52,8 +52,9 @@ Reporter::Reporter(const TrainConfig& config, const std::string& name, const Run
       last_before_(folder_.is_continued() ? last_logged_step(folder_.file(kMetricsName)) : -1),
       metrics_(folder_.file(kMetricsName), folder_.is_continued()),
       progress_(STDOUT_FILENO, detect_progress_style()),
-      figures_(config, folder_.path(), folder_.is_continued(),
-               [this](const std::string& line) { progress_.note(line); }),
+      figures_(
+          config, folder_.path(), [this](const std::string& line) { progress_.note(line); },
+          folder_.is_continued()),
       tokens_per_s_(kMedianWindow),
       peak_fraction_(kMedianWindow),
       started_(started),

@@ -131,10 +131,8 @@ std::vector<std::string> Resume::kept(const LoadRequest& request) const {
 void Resume::require_model(const TrainConfig& config) const {
   if (!found_.checkpoint) return;
   // Lengths of the encoder's sequences change no tensor, and are not known before the data are.
-  const ModelShape smallest{.micro = 1,
-                            .seq_len = config.data.seq_len,
-                            .act = DType::f32,
-                            .fields = {.encoder_len = 1}};
+  const ModelShape smallest{
+      .micro = 1, .seq_len = config.data.seq_len, .act = DType::f32, .fields = {.encoder_len = 1}};
   require_tensors(*found_.checkpoint, what(), trained_model(config, smallest, 0),
                   shard_spec(config, 0, 1).update);
 }
@@ -144,9 +142,8 @@ void Resume::fill(Trainer& trainer, SaveOutcome& outcome, int& broken) {
   std::shared_ptr<const Checkpoint> from = found_.checkpoint;
   try {
     if (in_memory_) {
-      from = memory_->fetch(needed_pieces(
-          from->manifest(), trainer.step_program(),
-          ranges_to_read(trainer.step_program(), trainer.spec())));
+      from = memory_->fetch(needed_pieces(from->manifest(), trainer.step_program(),
+                                          ranges_to_read(trainer.step_program(), trainer.spec())));
     }
     CheckpointSource source(from, what());
     try {
@@ -232,10 +229,10 @@ void Resume::tell(const Began& began, const Trainer& trainer, const Say& say) co
                     checkpoint()->folder()));
   }
   if (in_memory_) {
-    return say(fmt::format("resume   step {} from memory ({} of epoch {} -> {}, {} moved, {:.3g} s)",
-                           began.step, count_of_ranks(manifest.world_size), kept_epoch_,
-                           count_of_ranks(world_size_), format_bytes(began.bytes_moved),
-                           began.seconds));
+    return say(
+        fmt::format("resume   step {} from memory ({} of epoch {} -> {}, {} moved, {:.3g} s)",
+                    began.step, count_of_ranks(manifest.world_size), kept_epoch_,
+                    count_of_ranks(world_size_), format_bytes(began.bytes_moved), began.seconds));
   }
   const double rate = static_cast<double>(began.bytes_read) / std::max(began.seconds, 1e-9);
   say(fmt::format("resume   {} read in {:.3g} s, {}/s", format_bytes(began.bytes_read),

@@ -1,5 +1,5 @@
-// Resume: where a job begins, the same on all ranks: in the memory of the nodes, at a checkpoint, or
-// with new weights. It is found before the config is complete, and loaded when the rank has its
+// Resume: where a job begins, the same on all ranks: in the memory of the nodes, at a checkpoint,
+// or with new weights. It is found before the config is complete, and loaded when the rank has its
 // memory.
 #pragma once
 
@@ -30,7 +30,7 @@ struct Recovery {
 struct Began {
   enum class From : std::uint8_t { new_weights, checkpoint, memory } from = From::new_weights;
   std::int64_t step = 0;
-  int ranks_before = 0;  // that made the states; 0: new weights
+  int ranks_before = 0;                          // that made the states; 0: new weights
   std::int64_t bytes_read = 0, bytes_moved = 0;  // of all ranks
   double seconds = 0;
 };
@@ -58,9 +58,9 @@ class Resume {
 
   using Say = std::function<void(const std::string&)>;
   /// Fills the trainer's states and sets its step. A source of which pieces are broken on any rank
-  /// is replaced: by the other copy of a kept share, then by an older kept step or checkpoint. `say`
-  /// receives lines for the user. Collective. Errors: Error{config} if the checkpoint belongs to
-  /// another model (with tensors), the ranks found different ones, or none can be read.
+  /// is replaced: by the other copy of a kept share, then by an older kept step or checkpoint.
+  /// `say` receives lines for the user. Collective. Errors: Error{config} if the checkpoint belongs
+  /// to another model (with tensors), the ranks found different ones, or none can be read.
   Began load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say);
 
  private:

@@ -29,8 +29,8 @@ void validate(Trainer& trainer, Reporter* reporter) {
   }
 }
 
-/// Keeps the finished step, or saves it, so that other ranks can go on from it. Returns whether that
-/// was possible; the job goes on if not.
+/// Keeps the finished step, or saves it, so that other ranks can go on from it. Returns whether
+/// that was possible; the job goes on if not.
 bool pause_after(const StepReport& report, const RunParts& parts) {
   const InPhase phase(parts.trainer.phases(), StepPhase::save);
   if (parts.keeper != nullptr && parts.saver != nullptr) parts.saver->leave_for_pause();
@@ -67,8 +67,8 @@ std::vector<double> gather_figures(Group& world, double own) {
   return all;
 }
 
-TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               const RunParts& parts) {
+TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend,
+                   Group& world, const RunParts& parts) {
   Trainer& trainer = parts.trainer;
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;

@@ -23,8 +23,8 @@ struct RunParts {
 };
 
 /// Runs from the trainer's next step to the last one. Collective.
-TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
-               const RunParts& parts);
+TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend,
+                   Group& world, const RunParts& parts);
 
 /// Returns every rank's figure, in rank order. Collective.
 std::vector<double> gather_figures(Group& world, double own);

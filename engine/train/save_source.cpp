@@ -33,8 +33,7 @@ StateCopy begin_copy(Trainer& trainer, std::vector<SavedTile>& tiles) {
                      .tiles = tiles,
                      .snapshot = snapshot.memory().data(),
                      .frozen = frozen},
-          .buffer =
-              snapshot.memory().subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles)))};
+          .buffer = snapshot.memory().subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles)))};
 }
 
 StateCopy states_now(Trainer& trainer, std::vector<SavedTile>& tiles) {

@@ -29,7 +29,8 @@ SaveStart start_saves(const CheckpointConfig& config, const SaveOwner& owner, st
                       Trainer& trainer, StartVote& vote);
 
 /// Returns lines for the user: what a checkpoint takes, and whether a signal leaves time for it.
-/// Without a rate: only checkpoints that were set aside. `grace_s` is the time from the signal to KILL; none: unknown. Pure.
+/// Without a rate: only checkpoints that were set aside. `grace_s` is the time from the signal to
+/// KILL; none: unknown. Pure.
 std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig& config,
                                   std::optional<double> grace_s);
 

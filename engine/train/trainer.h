@@ -56,7 +56,7 @@ struct StepReport {
   std::int64_t samples = 0;  // of all ranks since training began, also over resumes
   // Of the rank that the others waited for, from the decision of the step before to this one's.
   PhaseSeconds phases{};
-  int slowest = 0;    // that rank
+  int slowest = 0;     // that rank
   bool stop = false;   // a rank requested a stop; all ranks stop now
   bool pause = false;  // the launcher wants to begin anew with other ranks
   bool save = false;   // a rank requested a save

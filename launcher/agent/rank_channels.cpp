@@ -16,7 +16,7 @@ namespace {
 /// Datagrams that are read from one rank before the others have their turn.
 constexpr int kReadsInTurn = 64;
 /// Reads of what a rank left behind: more than a socket holds (about 280 datagrams).
-constexpr int kLastReads = 4096;
+constexpr int kLastDatagrams = 4096;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void RankChannels::order(const OrderRank& order, const KeptStore& store) {
 void RankChannels::ended(std::int32_t rank, KeptStore& store, Clock::time_point now) {
   const auto ended = std::ranges::find(ranks_, rank, &Rank::rank);
   if (ended == ranks_.end()) return;
-  read_some(*ended, kLastReads, store, now);
+  read_some(*ended, kLastDatagrams, store, now);
   ended->news.hurry();
 }
 

@@ -15,6 +15,7 @@
 #include "launcher/job/master_finder.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/start_phases.h"
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
 #include "launcher/logs/redactor.h"
@@ -48,6 +49,7 @@ class Job {
       info.ranks = static_cast<std::uint32_t>(state_.placement().world_size());
       info.nodes = static_cast<std::uint32_t>(state_.placement().nodes.size());
     }
+    info.phase = phases_.newest();
     if (!training_) return;
     info.step = training_->step().value_or(-1);
     info.kept = training_->kept();
@@ -132,6 +134,7 @@ class Job {
   OutputHub output_;
   JobInput input_;
   std::optional<Training> training_;  // of a train.toml whose rank 0 runs here
+  StartPhases phases_;                // of the ranks of a training
   MasterFinder master_;
   FenceGather mpi_;
   JobControl control_;

@@ -4,9 +4,9 @@
 // keep_agent OUT RANKS RANKS_PER_NODE PAUSE_AT COMMAND...
 //
 // Rank R's output goes to OUT.R.out. PAUSE_AT: asks the last rank to pause after that step; 0:
-// never. Prints "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot NAME
-// RANK STEP BYTES", or "slot NAME none"; "complete own STEP" and "complete ward STEP", the newest
-// step whose own copies (those of wards) join and verify. The rest of the environment is the
+// never. Prints "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot
+// NAME RANK STEP BYTES", or "slot NAME none"; "complete own STEP" and "complete ward STEP", the
+// newest step whose own copies (those of wards) join and verify. The rest of the environment is the
 // caller's.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -148,8 +148,8 @@ void print_complete(const char* word, std::map<std::string, KeptShare>& shares, 
   for (auto& [name, first] : shares) {
     std::map<int, ChunkPart> parts;
     for (auto& [other, share] : shares) {
-      const bool belongs = share.head.state.step == first.head.state.step &&
-                           other.find(word) != std::string::npos;
+      const bool belongs =
+          share.head.state.step == first.head.state.step && other.find(word) != std::string::npos;
       if (!belongs) continue;
       if (!(share.head == first.head && share.run == first.run && share.epoch == first.epoch))
         fmt::print("{} and {} have different heads\n", name, other);
@@ -178,8 +178,7 @@ void print_slots(const Held& held, int ranks) {
       fmt::print("slot {} {}\n", name, share ? "damaged" : "none");
       continue;
     }
-    fmt::print("slot {} {} {} {}\n", name, share->part.rank, share->head.state.step,
-               facts.st_size);
+    fmt::print("slot {} {} {} {}\n", name, share->part.rank, share->head.state.step, facts.st_size);
     shares.emplace(name, *share);
   }
   print_complete("own", shares, ranks);

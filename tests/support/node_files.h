@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/keep/kept_store.h"
+#include "engine/keep/node_store.h"
 
 namespace ds::test {
 
@@ -48,7 +48,7 @@ class NodeFiles {
 };
 
 /// The way of one rank to the agent of its node.
-class RankStore final : public KeptStore {
+class RankStore final : public NodeStore {
  public:
   explicit RankStore(NodeFiles& files) : files_(files) {}
   std::vector<KeptFile> kept(Deadline /*deadline*/) override { return files_.kept(); }

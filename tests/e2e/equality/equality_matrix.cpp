@@ -9,7 +9,8 @@
 //   equality_matrix --resume [--table FILE]  every kind of resume (equality_resume_results.md)
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
 //   equality_matrix --elastic [--cells N] [--seed S]   random cells in random histories of
-//                                            memberships: crashes, pauses, nodes that leave and join
+//                                            memberships: crashes, pauses, nodes that leave and
+//                                            join
 //   ... --only CELL --history S              that cell in the history of seed S
 //   ... --backend cuda [--steps N]           on the plugin's device, with one rank
 //   ... --backend cuda --epilogues fused     with the bits of fused epilogues

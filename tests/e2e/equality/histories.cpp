@@ -71,8 +71,7 @@ History history_of(const Cell& cell, unsigned seed, int steps) {
   for (std::size_t i = 0; i < history.size(); ++i) {
     Membership& now = history[i];
     const int had = static_cast<int>(nodes.size());
-    const std::vector<int> choices =
-        choices_of(world_of(now.cell), std::max(1, had - 1), most[i]);
+    const std::vector<int> choices = choices_of(world_of(now.cell), std::max(1, had - 1), most[i]);
     now.ranks_per_node = choices[random() % choices.size()];
     const int wanted = node_count(now);
     const bool loses = had > 1 && (wanted < had || random() % 2 == 0);
@@ -85,9 +84,9 @@ History history_of(const Cell& cell, unsigned seed, int steps) {
 std::string text_of(const History& history) {
   std::string text;
   for (const Membership& each : history)
-    text += fmt::format("{}{} on nodes {} until {}{}", text.empty() ? "" : "; ",
-                        world_of(each.cell), fmt::join(each.nodes, ","), each.last,
-                        each.crashes ? ", crash" : "");
+    text +=
+        fmt::format("{}{} on nodes {} until {}{}", text.empty() ? "" : "; ", world_of(each.cell),
+                    fmt::join(each.nodes, ","), each.last, each.crashes ? ", crash" : "");
   return text;
 }
 

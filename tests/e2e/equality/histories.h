@@ -11,8 +11,8 @@ namespace ds::test {
 /// One membership. It ends in a pause, after which nothing is redone, or in a crash.
 struct Membership {
   Cell cell;
-  int last = 0;           // finished steps at its end
-  bool crashes = false;   // else it pauses, or completes the run
+  int last = 0;          // finished steps at its end
+  bool crashes = false;  // else it pauses, or completes the run
   int ranks_per_node = 1;
   std::vector<int> nodes{};  // numbers; a number that occurs again is a node that stayed
 };

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "e2e/equality/read_recorder.h"
 #include "engine/base/error.h"
 #include "engine/config/load.h"
 #include "engine/config/print.h"
@@ -129,12 +130,12 @@ class Rank {
     const ElasticStretch& elastic = *stretch_.elastic;
     const int at = world.rank() / elastic.membership.ranks_per_node;
     NodeFiles& files = *elastic.nodes[static_cast<std::size_t>(at)];
-    const std::string node =
-        std::to_string(elastic.membership.nodes[static_cast<std::size_t>(at)]);
+    const std::string node = std::to_string(elastic.membership.nodes[static_cast<std::size_t>(at)]);
+    check_ranges_to_read(trainer);
     const Rendezvous job{.world_size = world.size(), .job_id = "job", .epoch = elastic.epoch};
     Resume resume(config.checkpoint, job,
-                  {.memory = std::make_unique<KeptMemory>(
-                       world, std::make_unique<RankStore>(files), node, job.job_id)});
+                  {.memory = std::make_unique<KeptMemory>(world, std::make_unique<RankStore>(files),
+                                                          node, job.job_id)});
     StartVote vote(world, nullptr);
     const Began began = resume.load(trainer, vote, request, [&](const std::string& line) {
       if (world.rank() == 0) fmt::print("    {}\n", line);
@@ -148,9 +149,10 @@ class Rank {
                    .head = {.origin = resume.origin(), .config = to_toml(config)}},
                   {.hand_in = [&](const KeptFile& file) { files.keep(file); },
                    .drop_earlier = [&] { files.keep_only(prefix); },
-                   .failed = [](const std::string& why) {
-                     throw Error(ErrorKind::bug, "nothing was kept: " + why);
-                   }});
+                   .failed =
+                       [](const std::string& why) {
+                         throw Error(ErrorKind::bug, "nothing was kept: " + why);
+                       }});
     keeper.begin_first();
     while (trainer.finished_steps() < elastic.membership.last) {
       StepWishes wishes;
@@ -166,6 +168,7 @@ class Rank {
     } else if (!elastic.membership.crashes) {
       DS_ASSERT(keeper.keep_now(trainer.finished_steps()), "a pause keeps the step");
     } else {
+      if (keeper.kept_step() < 0) keeper.copy_is_free(true);  // something must be left
       world.barrier(Deadline::after(kTimeout));  // no rank is in a step that others have left
     }
   }

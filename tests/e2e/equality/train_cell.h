@@ -32,8 +32,8 @@ std::string train_parts(const std::string& folder, const Parts& parts, const Pla
 struct Trained {
   std::string hash{};
   std::map<std::int64_t, std::pair<double, double>> figures{};  // by step
-  int from_memory = 0;    // memberships that began from memory
-  int redone = 0;         // steps that ran again
+  int from_memory = 0;  // memberships that began from memory
+  int redone = 0;       // steps that ran again
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 

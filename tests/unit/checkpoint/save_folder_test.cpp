@@ -199,7 +199,8 @@ TEST_CASE("a job waits before it reads a folder that another job has locked") {
   CHECK(has(error.what(), "another job saves there: process " + std::to_string(::getpid())));
   CHECK(seen.size() == 1);
   CHECK(has(seen.at(0), "process " + std::to_string(::getpid())));
-  await_folder(place.path(), {}, Deadline::after(1min), [&](const std::string&) { earlier.reset(); });
+  await_folder(place.path(), {}, Deadline::after(1min),
+               [&](const std::string&) { earlier.reset(); });
   wait(0ms);
   SaveFolder(place.path(), 2).own(0ms);  // the wait kept no lock
 }

@@ -100,7 +100,8 @@ TEST_CASE("at every moment of any history, a slot holds the newest committed ste
         const int slot = turns.under_way()->slot;
         const std::int64_t of = turns.under_way()->step;
         const auto dice = random() % 3;
-        const Verdict verdict = turns.decide(dice == 0 ? number : number - 1, dice == 1 ? number : 0);
+        const Verdict verdict =
+            turns.decide(dice == 0 ? number : number - 1, dice == 1 ? number : 0);
         CHECK(verdict == (dice == 0   ? Verdict::committed
                           : dice == 1 ? Verdict::failed
                                       : Verdict::none));

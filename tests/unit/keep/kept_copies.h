@@ -23,8 +23,8 @@ inline KeptGroup kept_group(Manifest whole, std::int64_t step, std::uint64_t epo
   KeptGroup group{.whole = whole};
   const std::vector<ChunkPart> parts = take_apart(whole);
   for (const ChunkPart& part : parts) {
-    KeptShare& share =
-        group.shares.emplace_back(KeptShare{.run = run, .epoch = epoch, .head = whole, .part = part});
+    KeptShare& share = group.shares.emplace_back(
+        KeptShare{.run = run, .epoch = epoch, .head = whole, .part = part});
     share.head.saved_ms += part.rank;  // each rank has its own clock
     std::erase_if(share.part.tensors, [](TensorEntry& tensor) {
       std::erase_if(tensor.states, [](const StateEntry& state) { return state.pieces.empty(); });

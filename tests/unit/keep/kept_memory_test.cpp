@@ -24,7 +24,7 @@ using namespace ds::test;
 
 namespace {
 
-std::unique_ptr<KeptStore> store_of(NodeFiles& files) { return std::make_unique<RankStore>(files); }
+std::unique_ptr<NodeStore> store_of(NodeFiles& files) { return std::make_unique<RankStore>(files); }
 
 /// Flips a bit of a chunk.
 void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
@@ -40,7 +40,7 @@ void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
 /// Writes the pieces of a share with the values of value_of(), sets their checksums, and hands the
 /// slot to the nodes.
 void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> nodes) {
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share) + 4096, {});
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), {});
   slot.begin();
   ChunkWriter writer({.path = "slot", .fd = slot.fd(), .first = KeptSlot::kPieces});
   for (TensorEntry& tensor : share.part.tensors) {
@@ -53,8 +53,7 @@ void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> 
       for (Piece& piece : state.pieces) {
         std::vector<float> values;
         for (std::int64_t i = piece.first; i < piece.first + piece.elements; ++i)
-          values.push_back(
-              value_of(t, s, piece.rank, plain_element(tensor.shape, piece.box, i)));
+          values.push_back(value_of(t, s, piece.rank, plain_element(tensor.shape, piece.box, i)));
         const auto place = writer.append(std::as_bytes(std::span(values)));
         piece.at = place.at;
         piece.checksum = place.checksum;
@@ -63,8 +62,7 @@ void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> 
   }
   share.part.chunk.bytes = writer.finish();
   slot.finish(share);
-  for (NodeFiles* node : nodes)
-    node->keep({copy_of(share, 0).file, 0, UniqueFd(::dup(slot.fd()))});
+  for (NodeFiles* node : nodes) node->keep({copy_of(share, 0).file, 0, UniqueFd(::dup(slot.fd()))});
 }
 
 /// A copy of its own for each node, so that one can be damaged alone.

@@ -1,4 +1,5 @@
-// Tests of KeptSlot: shares read back as written; damaged, half-written and foreign slots hold none.
+// Tests of KeptSlot: shares read back as written; damaged, half-written and foreign slots hold
+// none.
 #include "engine/keep/kept_slot.h"
 
 #include <doctest/doctest.h>
@@ -165,6 +166,7 @@ TEST_CASE("memory that cannot be reserved is named with its bytes") {
   const std::string memory = message(1LL << 50, "");
   CHECK(memory.find(" cannot be reserved: ") != std::string::npos);
   CHECK(memory.ends_with(" of memory are free"));
-  CHECK(message(1LL << 50, "/var/tmp").find("cannot be reserved in /var/tmp: ") != std::string::npos);
+  CHECK(message(1LL << 50, "/var/tmp").find("cannot be reserved in /var/tmp: ") !=
+        std::string::npos);
   CHECK(message(4096, "/proc").starts_with("kept states: 4.0 KiB cannot be reserved in /proc: "));
 }

@@ -57,7 +57,7 @@ bool keeps(const MovesCase& job, std::size_t piece, int node) {
 }
 
 void check_moves(const MovesCase& job, const std::vector<PieceMove>& moves) {
-  std::map<std::pair<std::size_t, int>, int> arrivals;  // by piece and node
+  std::map<std::pair<std::size_t, int>, int> arrivals;     // by piece and node
   std::map<std::pair<int, int>, std::set<int>> receivers;  // by chunk and node
   for (const PieceMove& move : moves) {
     const int to = job.nodes[static_cast<std::size_t>(move.to)];

@@ -59,8 +59,9 @@ std::vector<RankSlots> exchanged(const std::vector<int>& nodes,
       write_rank_share(*mine.own, rank);
       change(rank, mine);
       try {
-        mine.lacks = exchange_shares(*group, {buddies[at], wards[at]}, mine.own ? &*mine.own : nullptr,
-                                     mine.ward ? &*mine.ward : nullptr, deadline);
+        mine.lacks =
+            exchange_shares(*group, {buddies[at], wards[at]}, mine.own ? &*mine.own : nullptr,
+                            mine.ward ? &*mine.ward : nullptr, deadline);
       } catch (const std::exception& error) {
         mine.error = error.what();
       }

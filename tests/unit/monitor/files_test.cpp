@@ -201,3 +201,61 @@ TEST_CASE("run.json: what is known before the first step") {
   CHECK(json["world_size"] == 8);
   CHECK(json["local_ranks"] == 4);
 }
+
+TEST_CASE("a later epoch continues the folder of its job, and no other folder") {
+  const Folder folder;
+  for (const bool has_dir : {true, false}) {
+    ds::TrainConfig config;
+    if (has_dir) config.log.dir = folder / "out";
+    const ds::RunFolder first = ds::RunFolder::create(config, "tiny", {.job = "j1", .epoch = 0});
+    CHECK_FALSE(first.is_continued());
+    first.write("run.json", ds::run_start_json({.job = "j1"}));
+    first.write("metrics.jsonl", "{}\n");
+    const ds::RunFolder next = ds::RunFolder::create(config, "tiny", {.job = "j1", .epoch = 2});
+    CHECK(next.is_continued());
+    CHECK(next.path() == first.path());
+    CHECK(fs::exists(next.file("metrics.jsonl")));
+    const ds::RunFolder other = ds::RunFolder::create(config, "tiny", {.job = "j2", .epoch = 2});
+    CHECK_FALSE(other.is_continued());
+    CHECK((other.path() == first.path()) == has_dir);
+    CHECK(fs::exists(first.file("previous-1/metrics.jsonl")) == has_dir);
+  }
+}
+
+TEST_CASE("the job of a run.json") {
+  CHECK(ds::job_of_run(ds::run_start_json({.job = "a \"b\""})) == "a \"b\"");
+  for (const char* text : {"", "{", "[]", "{}", R"({"job":1})"})
+    CHECK(ds::job_of_run(text).empty());
+}
+
+TEST_CASE("the line of an epoch, and metrics that continue") {
+  const Folder folder;
+  const std::string path = folder / "metrics.jsonl";
+  CHECK(ds::last_logged_step(path) == -1);
+  ds::MetricsWriter(path).write(ds::metrics_line({.step = 41}));
+  CHECK(ds::last_logged_step(path) == 41);
+  ds::MetricsWriter(path, true)
+      .write(ds::epoch_line({.epoch = 2,
+                             .step = 40,
+                             .ranks = 3,
+                             .ranks_before = 4,
+                             .source = "memory",
+                             .moved_bytes = 7,
+                             .read_bytes = 9,
+                             .redone_steps = 1,
+                             .met_s = 0.5,
+                             .built_s = 0.75,
+                             .loaded_s = 1}));
+  std::ifstream file(path);
+  std::string first, second;
+  std::getline(file, first);
+  std::getline(file, second);
+  CHECK(second ==
+        R"({"event":"epoch","epoch":2,"step":40,"ranks":3,"ranks_before":4,"source":"memory",)"
+        R"("moved_bytes":7,"read_bytes":9,"redone_steps":1,"met_s":0.5,"built_s":0.75,)"
+        R"("loaded_s":1})");
+  CHECK(ds::last_logged_step(path) == 41);
+  const std::string fresh(ds::epoch_line({.epoch = 1, .source = "new", .redone_steps = -1}).view());
+  CHECK(fresh.find("redone_steps") == std::string::npos);
+  CHECK(fresh.find("ranks_before") == std::string::npos);
+}

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
+
+#include "engine/report/run_part.h"
 
 using namespace ds::report;
 
@@ -56,4 +59,21 @@ TEST_CASE("report: damaged lines") {
     CHECK_MESSAGE(std::holds_alternative<BrokenLine>(parse_metrics_line(text)), text);
   const std::string deep(100000, '[');
   CHECK(std::holds_alternative<BrokenLine>(parse_metrics_line(R"({"step":1,"x":)" + deep)));
+}
+
+TEST_CASE("report: the line of an epoch begins a part, in which steps may begin again") {
+  const char* const epoch = R"({"event":"epoch","epoch":1,"step":2,"ranks":3,"source":"memory"})";
+  CHECK(std::holds_alternative<EpochLine>(parse_metrics_line(epoch)));
+  CHECK(!std::holds_alternative<EpochLine>(parse_metrics_line(R"({"event":"other","step":1})")));
+  PartLines lines("metrics.jsonl");
+  for (const char* const line : {R"({"step":2,"loss":1})", R"({"step":3,"loss":2})", "broken",
+                                 epoch, R"({"step":3,"loss":2})", R"({"step":3,"loss":2})"})
+    lines.add(line);
+  const std::vector<RunPart> parts = lines.take();
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].steps.size() == 2);
+  CHECK(parts[1].steps.size() == 1);
+  CHECK(parts[0].bad.count == 0);
+  CHECK(parts[1].bad.count == 2);
+  CHECK(parts[1].bad.first == "metrics.jsonl:3");
 }

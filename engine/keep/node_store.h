@@ -1,4 +1,4 @@
-// KeptStore: the memory that the agent of a node holds for the ranks there.
+// NodeStore: the memory that the agent of a node holds for the ranks there.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 namespace ds {
 
 /// As the calls of RankChannel with these names. Threads: one at a time.
-class KeptStore {
+class NodeStore {
  public:
-  virtual ~KeptStore() = default;
+  virtual ~NodeStore() = default;
   virtual std::vector<KeptFile> kept(Deadline deadline) = 0;
   virtual void keep(const KeptFile& file) = 0;
   virtual void drop(std::string_view name) = 0;
 };
 
 /// The store behind a rank channel, which outlives it.
-class ChannelStore final : public KeptStore {
+class ChannelStore final : public NodeStore {
  public:
   explicit ChannelStore(RankChannel& channel) : channel_(channel) {}
   std::vector<KeptFile> kept(Deadline deadline) override { return channel_.kept(deadline); }

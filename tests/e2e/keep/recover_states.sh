@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Recovery: ranks that are killed, nodes that are lost, that leave and join; the next epoch goes on from memory with the bits of the
+# undisturbed run. Lost buddies and broken copies: an older step, the disk, or step 0. elastic_agents stands for the agents.
+. "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
+agents=$DS_TESTS/elastic_agents
+mkdir "$work/disk"
+common=(determinism.virtual_ranks=12 batch.global=24 determinism.order=boundary train.steps=16 optimizer.clip=0.5)
+
+# history NAME SCRIPT KEYS...: report of the agents in $work/NAME.agents, run folder $work/NAME
+history() {
+  DSLAUNCH_JOB_ID="job-$1" timeout 200 "$agents" "$work/$1" "$2" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${common[@]}" "${@:3}" \
+    >"$work/$1.agents" 2>&1 </dev/null || fail "$1: the agents failed: $(cat "$work/$1.agents")"
+  grep -q "timed out\|bad message" "$work/$1.agents" && fail "$1: $(cat "$work/$1.agents" "$work/$1".e*.r0.out)"
+}
+# says NAME EPOCH WORDS
+says() { grep -qhE -- "$3" "$work/$1.e$2.r0.out" || fail "$1: epoch $2 does not say '$3': $(cat "$work/$1.e$2.r0.out" "$work/$1.agents")"; }
+# same NAME: weights as undisturbed, and each step has its loss and norm, also when it ran again
+same() {
+  [ "$(summary_of "$1" weights_hash)" = "$hash" ] ||
+    fail "$1: weights $(summary_of "$1" weights_hash), undisturbed $hash: $(cat "$work/$1.agents")"
+  python3 - "$work/plain/metrics.jsonl" "$work/$1/metrics.jsonl" <<'END' || fail "$1: metrics.jsonl differs"
+import json, sys
+def figures(path):
+    for line in open(path):
+        line = json.loads(line)
+        if "loss" in line: yield line["step"], (line["loss"], line["grad_norm"])
+plain = dict(figures(sys.argv[1]))
+seen = set()
+for step, found in figures(sys.argv[2]):
+    seen.add(step)
+    if found != plain[step]: sys.exit(f"step {step}: {found}, undisturbed {plain[step]}")
+if seen != set(plain): sys.exit(f"steps {sorted(set(plain) - seen)} are missing")
+END
+}
+# event NAME EPOCH KEY: a member of the epoch's line in metrics.jsonl
+event() { sed -n "s/^{\"event\":\"epoch\",\"epoch\":$2,.*\"$3\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$work/$1/metrics.jsonl"; }
+
+run_job 2 plain "${common[@]}"
+hash=$(summary_of plain weights_hash)
+[ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
+
+# kill -9 of a rank, at a fixed size; a pause redoes nothing.
+history kill "a,b:2 kill 3 at 5; a,b:2 pause at 9; a,b:2 end" elastic.every=1
+says kill 1 "^resume   step [345] from memory \(4 ranks of epoch 0 -> 4 ranks, 0 B moved, .* s\)$"
+paused=$(sed -n 's/^paused at step \([0-9]*\): .*/\1/p' "$work/kill.e1.r0.out")
+says kill 2 "^resume   step ${paused:-none} from memory \(4 ranks of epoch 1 -> 4 ranks"
+same kill
+[ "$(event kill 2 redone_steps) $(event kill 2 source) $(event kill 2 step)" = "0 memory $paused" ] || fail "kill: $(cat "$work/kill/metrics.jsonl")"
+[ "$(event kill 1 ranks_before) $(event kill 1 ranks)" = "4 4" ] || fail "kill: sizes of epoch 1: $(cat "$work/kill/metrics.jsonl")"
+[ -d "$work/kill/previous-1" ] && fail "kill: epochs have not shared the run folder"
+
+# 4 -> 3 -> 4 -> 1 ranks, each time without a node.
+for cell in 0:none 1:cpu 2:none 3:nvme 3:none; do
+  name=sizes-${cell/:/-}
+  keys=(zero.stage=${cell%:*} elastic.every=1)
+  [ "${cell#*:}" = none ] || keys+=(offload.optimizer.device=${cell#*:} offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
+  history $name "a,b,c,d:1 lose b at 4; a,c,d:1 lose a at 8; c,d,e,f:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
+  for epoch in 1 2 3 4; do says $name $epoch "^resume   step [0-9]+ from memory"; done
+  says $name 1 "4 ranks of epoch 0 -> 3 ranks"
+  says $name 4 "4 ranks of epoch 3 -> 1 rank,"
+  same $name
+done
+
+# A broken copy: the other one is used. Both broken: the older step. Two buddies lost together: the disk, or step 0.
+history flip "a,b:1 flip 0 at 6; a,b:1 end" elastic.every=1
+says flip 1 "the kept share of rank 0, step [0-9]+, does not verify on node a"
+step=$(sed -n 's/^flipped step //p' "$work/flip.agents")
+says flip 1 "^resume   step ${step:-none} from memory"
+same flip
+history flips "a,b:1 flipall 1 at 6; a,b:1 end" elastic.every=1
+step=$(sed -n 's/^flipped step //p' "$work/flips.agents" | head -1)
+says flips 1 "does not verify on node [ab], and there is no other copy"
+says flips 1 "^resume   step $((step - 1)) from memory"
+same flips
+history buddies "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
+says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
+says buddies 1 "^checkpoint: step [36] resumed from"
+same buddies
+[ "$(event buddies 1 source)" = disk ] || fail "buddies: $(cat "$work/buddies/metrics.jsonl")"
+history nothing "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1
+says nothing 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
+same nothing
+[ "$(event nothing 1 source) $(event nothing 1 step)" = "new 0" ] || fail "nothing: $(cat "$work/nothing/metrics.jsonl")"
+
+# The lock of the epoch before does not delay the next one; with memory no checkpoint is opened.
+history saves "a,b:1 kill 1 at 8; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=3
+says saves 1 "^resume   step [678] from memory"
+! grep -q "saves there" "$work"/saves.e1.r*.out || fail "saves: waited for the lock of its own job"
+same saves
+
+[ $failures = 0 ] && echo "recovery: all as promised"
+exit $((failures > 0))
