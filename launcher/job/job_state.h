@@ -252,6 +252,7 @@ class JobState {
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_never_restarted(const Cause& cause) const;
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
+  static std::chrono::milliseconds least_delay(const Cause& cause);
   void restart();
   void restart_when_cleared();
   void stop(Cause cause);

@@ -170,7 +170,8 @@ void JobState::begin_change(EpochRecord change) {
   if (ran >= kGoodRun) quick_restarts_ = 0;
   const bool paused = change_.kind == EpochRecord::Kind::paused;
   const bool delayed = change_.counted || (paused && ran < kShortEpoch);
-  const std::chrono::milliseconds delay = delayed ? restart_delay(quick_restarts_++) : 0ms;
+  const std::chrono::milliseconds delay =
+      std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
   restart_at_ = now_ + delay;
   act(Say{fmt::format("{}; {}{}", change_.why,
                       paused ? "beginning the next epoch" : "starting all ranks again",
