@@ -288,7 +288,7 @@ TEST_CASE("--part") {
 }
 
 TEST_CASE("--nodes MIN:MAX") {
-  const auto elastic = [](std::vector<std::string> args) {
+  const auto elastic = [](std::vector<const char*> args) {
     args.insert(args.end(), {"--", "true"});
     return parse(args).failure;
   };
@@ -301,7 +301,7 @@ TEST_CASE("--nodes MIN:MAX") {
   CHECK(elastic({"--nodes", "2:8"}).elastic->on_loss == OnLoss::smaller);
   CHECK(elastic({"--nodes", "2:8", "--on-loss", "wait"}).elastic->on_loss == OnLoss::wait);
   CHECK(elastic({"--nodes", "2:8", "--admit", "now"}).elastic->admit == Admit::now);
-  const auto refused = [](std::vector<std::string> args) {
+  const auto refused = [](std::vector<const char*> args) {
     args.insert(args.end(), {"--", "true"});
     return error_of(args);
   };
