@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <thread>
 
@@ -204,6 +205,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
     fmt::print("{}", ds::device_report());
     return 0;
   }
+  const std::unique_ptr<ds::RankChannel> channel = ds::RankChannel::from_environment();
   const ds::JobRequest request{.config_path = arguments.config,
                                .overrides = arguments.overrides,
                                .rendezvous = env.rendezvous(kRendezvousTimeout),
@@ -214,6 +216,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .save_requests = &save_requests,
                                .grace_s = env.grace_s,
                                .ends_itself = &ends_itself,
+                               .channel = channel.get(),
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);

@@ -128,10 +128,15 @@ GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
   return spec;
 }
 
+void tell_phase(const JobRequest& request, std::string_view name) {
+  if (request.channel != nullptr) request.channel->tell_phase(name);
+}
+
 /// Prints the result of a save on rank 0.
 void tell_save(Reporter& reporter, const SaveTold& told) {
-  reporter.note(told.failed ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
-                            : saved_line(told.saved));
+  reporter.note_checkpoint(told.failed
+                               ? save_failed_line(told.saved.step, *told.failed, told.saved.asked)
+                               : saved_line(told.saved));
   if (!told.failed) reporter.saved(told.saved, told.flush_s);
 }
 
@@ -238,7 +243,7 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
     made.emplace(config, job.backend, groups.of_rank(), job.data);
     if (world.rank() != 0) return;
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
-                     request.started);
+                     request.started, request.channel);
     reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
                      world.size(), request.local_ranks);
   });
@@ -247,8 +252,10 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   Reporter* const reports = reporter ? &*reporter : nullptr;
   require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
   job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
-    if (reports != nullptr) reports->note(line);
+    if (reports == nullptr) return;
+    parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
   });
+  tell_phase(request, "loaded");
   if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
   const std::string note = load_note(load_request(request));
   if (reports != nullptr && !note.empty()) reports->note(note);
@@ -293,6 +300,7 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
 
 bool run_training(const JobRequest& given) {
   Prepared job = prepare(given);
+  tell_phase(given, "prepared");
   if (given.joined != nullptr) *given.joined = true;
   Rendezvous rendezvous = given.rendezvous;
   rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
@@ -300,6 +308,7 @@ bool run_training(const JobRequest& given) {
   const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
   const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
                                                                Deadline::after(rendezvous.timeout));
+  tell_phase(given, "met");
   StartVote vote(*world, given.ends_itself);
   try {
     return train(job, *collectives, *world, vote);

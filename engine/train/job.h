@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/rank_channel.h"
 #include "engine/comm/rendezvous.h"
 
 namespace ds {
@@ -25,6 +26,7 @@ struct JobRequest {
   // Set before the first step, and before this rank leaves with an error of its own: a stop signal
   // must not end the process at once any more. It may be null.
   std::atomic<bool>* ends_itself = nullptr;
+  RankChannel* channel = nullptr;  // to the agent of this node; null: there is none
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 

@@ -42,8 +42,10 @@ std::string small_set_note(const NamedPart& set, const TrainConfig& config) {
 
 }  // namespace
 
-Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started)
+Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started,
+                   RankChannel* channel)
     : config_(config),
+      channel_(channel),
       folder_(RunFolder::create(config, name)),
       metrics_(folder_.file("metrics.jsonl")),
       progress_(STDOUT_FILENO, detect_progress_style()),

@@ -8,6 +8,7 @@
 
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/deadline.h"
+#include "engine/base/rank_channel.h"
 #include "engine/config/train_config.h"
 #include "engine/monitor/figure_files.h"
 #include "engine/monitor/metrics_writer.h"
@@ -20,8 +21,10 @@ namespace ds {
 
 class Reporter {
  public:
-  /// Creates the run folder. `started` is when the process began, for elapsed_s.
-  Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started);
+  /// Creates the run folder. `started` is when the process began, for elapsed_s. `channel` may be
+  /// null.
+  Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started,
+           RankChannel* channel);
 
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
@@ -38,6 +41,11 @@ class Reporter {
   }
   /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
+  /// Prints a line of checkpoint_line.h and tells it to the launcher.
+  void note_checkpoint(const std::string& line) {
+    progress_.note(line);
+    if (channel_ != nullptr) channel_->tell_checkpoint(line);
+  }
   void step(const StepReport& report);
   /// `set`: empty where the data of validation have no name.
   void validation(std::int64_t step, std::string_view set, double loss);
@@ -55,6 +63,7 @@ class Reporter {
   [[nodiscard]] StepMetrics metrics_of(const StepReport& report, double tokens_per_s) const;
 
   const TrainConfig& config_;
+  RankChannel* const channel_;
   RunFolder folder_;
   MetricsWriter metrics_;
   ProgressWriter progress_;

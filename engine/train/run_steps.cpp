@@ -45,16 +45,26 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   Reporter* const reporter = parts.reporter;
   const std::int64_t first = trainer.finished_steps() + 1;
   int save_requests = 0;  // requests already passed on
+  bool pause = false;
   if (request.ends_itself != nullptr) request.ends_itself->store(true);
   if (trainer.phases() != nullptr) trainer.phases()->restart();  // what came before is not training
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
     wishes.stop = request.stop_signal != nullptr && request.stop_signal->load() != 0;
     const int asked = request.save_requests == nullptr ? 0 : request.save_requests->load();
-    wishes.save = std::exchange(save_requests, asked) != asked;
+    const RankOrders orders =
+        request.channel == nullptr ? RankOrders{} : request.channel->take_orders();
+    wishes.save = std::exchange(save_requests, asked) != asked || orders.saves > 0;
+    wishes.pause = pause = pause || orders.pause;
     if (parts.saver != nullptr) parts.saver->wish(wishes);
     if (parts.tracer != nullptr) parts.tracer->before(step);
+    const Clock::time_point start = Clock::now();
     const StepReport report = trainer.step(wishes);
+    if (request.channel != nullptr) {
+      if (step == first) request.channel->tell_phase("first_step");
+      if (world.rank() == 0)
+        request.channel->tell_step(step, config.train.steps, seconds_of(Clock::now() - start), -1);
+    }
     // Written before any save of this step, so that the ledger has every step of a checkpoint.
     if (parts.ledger != nullptr) parts.ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
@@ -62,7 +72,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
       const InPhase phase(trainer.phases(), StepPhase::save);
       parts.saver->after_step(report, report.stop || step == config.train.steps);
     } else if (report.save && reporter != nullptr) {
-      reporter->note(save_failed_line(report.step, "checkpoint.dir is not set", true));
+      reporter->note_checkpoint(save_failed_line(report.step, "checkpoint.dir is not set", true));
     }
     if (report.stop) {
       if (parts.tracer != nullptr) parts.tracer->after(step, true);

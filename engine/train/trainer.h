@@ -31,6 +31,7 @@ namespace ds {
 /// What this rank requests from the others in a step.
 struct StepWishes {
   bool stop = false, save = false, time_to_save = false;
+  bool pause = false;  // ordered by the launcher: as RankOrders::pause, from then on
   std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
 };
 

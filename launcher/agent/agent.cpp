@@ -22,6 +22,7 @@ AgentLoop::AgentLoop(const AgentSetup& setup)
       next_look_(Clock::now() + StopWatch::kPeriod) {
   run_before_ranks();
   raise_open_files();  // A rank needs three, and one for its log file.
+  kept_ = KeptStore(most_open_files() / 2);
 }
 
 int AgentLoop::run() {
@@ -56,6 +57,7 @@ void AgentLoop::turn() {
   read_reports();
   read_streams();
   serve_mpi();
+  serve_channels();
   // The test of MASTER_ADDR, between Ready and Go.
   door_.turn(now_);
   if (const auto results = probe_.turn(now_); !results.empty())
@@ -99,13 +101,14 @@ void AgentLoop::wait() {
   polled_.push_back({probe_.fd(), POLLIN, 0});
   Clock::time_point until =
       std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at(),
-                output_.wake_at(), pmi_.wake_at(), pmix_.wake_at()});
+                output_.wake_at(), pmi_.wake_at(), pmix_.wake_at(), channels_.wake_at()});
   if (looks()) until = std::min(until, next_look_);
   // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   ranks_.add_polls(polled_, output_.may_read(), until);
   pmi_.add_polls(polled_);
   pmix_.add_polls(polled_);
+  channels_.add_polls(polled_);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
 }
 
@@ -164,6 +167,8 @@ void AgentLoop::take_frame(const Frame& frame) {
     heard_beat_at_ = Clock::now();
     if (first) send_heartbeat();  // The root needs the clock offset before any rank writes.
   }
+  if (const auto* order = std::get_if<OrderRank>(&message); order != nullptr && ours)
+    channels_.order(*order, kept_);
   if (ours) pass_to_mpi(message);
   // Frames of another epoch or agent are late: they are dropped.
   if (ours || !state_.spec()) tell(FrameCame{message, late});
@@ -182,6 +187,8 @@ void AgentLoop::on_report(RankProcess& rank, const ShimReport& report) {
       pmi_.ended(rank.rank, report.value, now_);
       if (report.value == 0) pmix_.ended_well(rank.rank, now_);
       pass_mpi();  // Before the end of the rank, which may explain less.
+      channels_.ended(rank.rank, kept_, now_);
+      pass_news();
       pass_error_file(rank.rank);
       how.wait_status = report.value;
       if (!sent_kill_) how.detail = autopsy_.explain(how.wait_status, rank.pid, rank.program.cwd);
@@ -235,6 +242,16 @@ void AgentLoop::serve_pmix() {
   if (started_ || state_.spec()->mpi.wire != MpiWire::any) return tell(LinkLost{*problem});
   pmix_.finish(now_);  // The node offers PMI alone.
   tell(PortHeld{port_.port});
+}
+
+void AgentLoop::serve_channels() {
+  channels_.turn(polled_, kept_, now_);
+  pass_news();
+}
+
+void AgentLoop::pass_news() {
+  for (const Message& news : channels_.take_messages(now_)) channel_.send_control(envelope_, news);
+  for (const std::string& line : channels_.take_lines()) output_.say(line);
 }
 
 void AgentLoop::pass_to_mpi(const Message& message) {

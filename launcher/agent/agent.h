@@ -9,6 +9,7 @@
 
 #include "launcher/agent/agent_state.h"
 #include "launcher/agent/death_cause.h"
+#include "launcher/agent/kept_store.h"
 #include "launcher/agent/leftovers.h"
 #include "launcher/agent/link.h"
 #include "launcher/agent/master_addr.h"
@@ -16,6 +17,7 @@
 #include "launcher/agent/pid_namespace.h"
 #include "launcher/agent/pmi_server.h"
 #include "launcher/agent/pmix_process.h"
+#include "launcher/agent/rank_channels.h"
 #include "launcher/agent/rank_set.h"
 
 namespace ds::launcher {
@@ -59,6 +61,8 @@ class AgentLoop {
   void serve_pmix();
   void pass_to_mpi(const Message& message);
   void pass_mpi();
+  void serve_channels();
+  void pass_news();
   [[nodiscard]] bool is_empty();
 
   // agent_actions.cpp: the actions of AgentState.
@@ -103,6 +107,8 @@ class AgentLoop {
   PmiServer pmi_;
   PmixProcess pmix_;
   std::vector<PmixReady::Rank> pmix_env_;  // for the ranks
+  RankChannels channels_;
+  KeptStore kept_;  // over all epochs
   bool started_ = false;
   std::vector<pollfd> polled_;
   OutputPath output_;

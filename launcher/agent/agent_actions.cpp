@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/contract.h"
 #include "launcher/agent/agent.h"
 
 namespace ds::launcher {
@@ -124,6 +125,9 @@ void AgentLoop::perform(const StartRanks& action) {
       rank.env.insert(rank.env.end(), pmix_env_[i].env.begin(), pmix_env_[i].env.end());
     rank.env.emplace_back(kCookieVariable, cookie.text());
     if (spec.mpi.has_pmi()) rank.env.emplace_back("PMI_FD", std::to_string(kPmiFd));
+    if (spec.programs.at(static_cast<std::size_t>(rank.program)).rank_channel)
+      rank.env.emplace_back(contract::kRankChannel,
+                            std::to_string(kRankChannelFd + (spec.mpi.has_pmi() ? 1 : 0)));
     if (!folder_.path().empty() && !names_error_file(spec, rank))
       rank.env.emplace_back(kErrorFileVariable, folder_.error_file(envelope_.epoch, rank.rank));
   }
@@ -140,6 +144,7 @@ void AgentLoop::perform(const StartRanks& action) {
   if (spec.mpi.has_pmi())
     pmi_ = PmiServer(spec, fmt::format("kvs_{}_{}", spec.job_cookie, envelope_.epoch),
                      ranks_.take_pmi_ends());
+  channels_ = RankChannels(ranks_.take_channel_ends(), envelope_.epoch);
 }
 
 std::vector<RankBinding> AgentLoop::bindings_of(const Spec& spec) {
@@ -178,6 +183,7 @@ void AgentLoop::perform(Act action) {
       probe_.stop();
       ranks_ = RankSet{};
       pmi_ = PmiServer{};
+      channels_ = RankChannels{};
       pmix_env_.clear();
       started_ = told_empty_ = killing_everything_ = kill_strays_ = sent_kill_ = false;
       return;

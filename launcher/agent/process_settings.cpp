@@ -112,6 +112,11 @@ void raise_open_files() {
   if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) files_before = now;
 }
 
+std::size_t most_open_files() {
+  rlimit now{};
+  return ::getrlimit(RLIMIT_NOFILE, &now) == 0 ? now.rlim_cur : 1024;
+}
+
 void give_back_open_files() {
   if (files_before) ::setrlimit(RLIMIT_NOFILE, &*files_before);
 }

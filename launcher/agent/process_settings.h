@@ -40,6 +40,8 @@ std::vector<ResourceLimit> limits_of_this_process();
 /// many ranks. Ranks get the old limit (limits_to_set), other programs after
 /// give_back_open_files().
 void raise_open_files();
+/// Returns how many descriptors this process may have.
+std::size_t most_open_files();
 void give_back_open_files();
 
 /// Returns the soft limit for a rank where the node has `now` and the launcher sent `wanted`: at

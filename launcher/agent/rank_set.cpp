@@ -60,13 +60,6 @@ RankPipe make_output_terminal(std::uint16_t rows, std::uint16_t columns) {
   return pipe;
 }
 
-RankPipe make_control() {
-  int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    throw_errno("cannot make a socket for a shim", errno);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
 }  // namespace
 
 RankPipe make_input_pipe() { return make_pipe("input", 1); }
@@ -111,8 +104,9 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
                                  : make_output_pipe();
   RankPipe err = make_output_pipe();
   RankPipe in = of.has_stdin ? make_input_pipe() : RankPipe{};
-  RankPipe ends = make_control();
+  ChannelPair ends = make_channel_pair();
   PmiPair pmi_pair = spec.mpi.has_pmi() ? make_pmi_pair() : PmiPair{};
+  ChannelPair channel_pair = program.rank_channel ? make_channel_pair() : ChannelPair{};
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program.env, &node_env, &of.env});
   const bool as_sshd = program.login_shell && program.at_home && program.cwd.empty();
@@ -129,6 +123,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
                             .stdout_fd = out.theirs.get(),
                             .stderr_fd = err.theirs.get(),
                             .pmi_fd = pmi_pair.theirs.get(),
+                            .channel_fd = channel_pair.theirs.get(),
                             .cgroup_fd = cgroup.folder(),
                             .on_terminal = spec.output.pty,
                             .processors = affinity_mask(binding.processors)},
@@ -146,6 +141,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   if (of.has_stdin) input = RankInput(std::move(in.ours));
   if (spec.output.pty) terminal = std::move(out.theirs);
   pmi = std::move(pmi_pair.ours);
+  channel = std::move(channel_pair.ours);
 }
 
 std::optional<ShimReport> RankProcess::next_report() {
@@ -205,6 +201,13 @@ void RankSet::start(const Spec& spec, const EnvList& node_env, const RankSetting
 std::vector<UniqueFd> RankSet::take_pmi_ends() {
   std::vector<UniqueFd> ends;
   for (const auto& rank : ranks_) ends.push_back(std::move(rank->pmi));
+  return ends;
+}
+
+std::vector<RankChannels::End> RankSet::take_channel_ends() {
+  std::vector<RankChannels::End> ends;
+  for (const auto& rank : ranks_)
+    if (rank->channel) ends.push_back({rank->rank, std::move(rank->channel)});
   return ends;
 }
 

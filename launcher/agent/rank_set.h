@@ -14,6 +14,7 @@
 #include "engine/base/unique_fd.h"
 #include "launcher/agent/cgroups.h"
 #include "launcher/agent/rank_binding.h"
+#include "launcher/agent/rank_channels.h"
 #include "launcher/agent/shim.h"
 #include "launcher/logs/line_batcher.h"
 
@@ -99,7 +100,8 @@ struct RankProcess {
   /// The rank's end of the terminal, kept open: a rank that closes its standard output must not get
   /// a hang-up.
   UniqueFd terminal;
-  UniqueFd pmi;  // the connection to its MPI library, until PmiServer takes it
+  UniqueFd pmi;      // the connection to its MPI library, until PmiServer takes it
+  UniqueFd channel;  // the rank channel, until RankChannels takes it
 };
 
 /// Polling, reading and orders for all ranks. Threads: one.
@@ -114,6 +116,8 @@ class RankSet {
 
   /// Returns the ends of the PMI connections, once, in the order of Spec::ranks.
   std::vector<UniqueFd> take_pmi_ends();
+  /// Returns the ends of the rank channels, once, of the ranks that have one.
+  std::vector<RankChannels::End> take_channel_ends();
 
   [[nodiscard]] auto begin() const { return ranks_.begin(); }
   [[nodiscard]] auto end() const { return ranks_.end(); }

@@ -49,7 +49,7 @@ class Shim {
   void start() {
     const SpawnResult result = spawn_rank(setup_.spawn);
     for (const int fd : {setup_.spawn.stdin_fd, setup_.spawn.stdout_fd, setup_.spawn.stderr_fd,
-                         setup_.spawn.pmi_fd})
+                         setup_.spawn.pmi_fd, setup_.spawn.channel_fd})
       if (fd >= 0) ::close(fd);
     main_ = result.pid;
     if (result.stage == Exited::Stage::none)
@@ -176,10 +176,11 @@ int run_shim(ShimSetup setup) {
   ::setsid();
   forget_proc();
   forget_handlers();
-  // The first one becomes kPmiFd.
-  int* const descriptors[] = {&setup.spawn.pmi_fd,    &setup.control_fd,
-                              &setup.spawn.stdout_fd, &setup.spawn.stderr_fd,
-                              &setup.spawn.stdin_fd,  &setup.spawn.cgroup_fd};
+  // The first ones become kPmiFd and kRankChannelFd.
+  int* const descriptors[] = {&setup.spawn.pmi_fd,    &setup.spawn.channel_fd,
+                              &setup.control_fd,      &setup.spawn.stdout_fd,
+                              &setup.spawn.stderr_fd, &setup.spawn.stdin_fd,
+                              &setup.spawn.cgroup_fd};
   std::vector<int> kept;
   for (const int* fd : descriptors)
     if (*fd >= 0) kept.push_back(*fd);

@@ -25,6 +25,7 @@ struct SpawnSetup {
   int stdout_fd = -1;
   int stderr_fd = -1;
   int pmi_fd = -1;                          // the rank gets it by this number; -1: none
+  int channel_fd = -1;                      // the rank channel, as pmi_fd
   int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
   bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
   std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
@@ -39,8 +40,8 @@ struct SpawnResult {
 };
 
 /// Forks, executes, and waits until exec has worked or failed. The rank gets its own session,
-/// default signals, no other descriptors than pmi_fd, and SIGKILL when this process dies. Only
-/// async-signal-safe calls run between fork and exec.
+/// default signals, no other descriptors than pmi_fd and channel_fd, and SIGKILL when this process
+/// dies. Only async-signal-safe calls run between fork and exec.
 SpawnResult spawn_rank(const SpawnSetup& setup);
 
 /// From shim to agent, as plain memory: both are the same program.

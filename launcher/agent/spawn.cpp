@@ -122,7 +122,8 @@ SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
   ::dup2(setup.stderr_fd, 2);
   // exec closes the report pipe and all other descriptors.
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (setup.pmi_fd >= 0) ::fcntl(setup.pmi_fd, F_SETFD, 0);
+  for (const int fd : {setup.pmi_fd, setup.channel_fd})
+    if (fd >= 0) ::fcntl(fd, F_SETFD, 0);
   if (setup.umask != Spec::kOwnUmask) ::umask(static_cast<mode_t>(setup.umask));
   for (const LimitToSet& limit : setup.limits)
     ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &limit.value);

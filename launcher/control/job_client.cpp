@@ -253,7 +253,9 @@ std::string jobs_json(std::vector<JobInfo> jobs, std::uint64_t now_ms) {
                      {"nodes", job.nodes},
                      {"folder", job.folder},
                      {"log", job.log},
+                     {"phase", job.phase.empty() ? Json() : Json(job.phase)},
                      {"step", job.step < 0 ? Json() : Json(job.step)},
+                     {"kept", job.kept < 0 ? Json() : Json(job.kept)},
                      {"checkpoint", job.checkpoint.empty() ? Json() : Json(job.checkpoint)},
                      {"command", job.command}});
   }

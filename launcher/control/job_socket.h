@@ -72,7 +72,7 @@ class SocketFolder {
 std::string socket_name(const std::string& id);
 
 /// Protocol version. Every request begins with it; a job refuses other versions.
-inline constexpr std::uint32_t kControlVersion = 3;
+inline constexpr std::uint32_t kControlVersion = 4;
 
 // Requests. `fields` are in the order on the socket.
 struct InfoRequest {
@@ -121,11 +121,13 @@ struct JobInfo {
   std::string log{};     // output file of a detached job; empty: not detached
   std::vector<std::string> command{};
   bool trains = false;       // the job runs a train.toml, not a command
-  std::int64_t step = -1;    // last shown step of a training; -1: none
+  std::string phase{};       // of a training, the latest one that all ranks have begun; empty: none
+  std::int64_t step = -1;    // last finished step of a training; -1: none
+  std::int64_t kept = -1;    // newest step of a training that all ranks keep in memory; -1: none
   std::string checkpoint{};  // newest complete checkpoint of a training; empty: none known
   auto fields() {
     return std::tie(id, state, pid, started_ms, ranks, ranks_left, nodes, host, folder, log,
-                    command, trains, step, checkpoint);
+                    command, trains, phase, step, kept, checkpoint);
   }
 };
 struct RankOutput {

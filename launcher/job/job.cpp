@@ -1,5 +1,5 @@
 // Turns messages of agents, timers and signals into events for JobState. Also follows a
-// training job by its output.
+// training job by the news of rank 0.
 #include "launcher/job/job.h"
 
 #include <algorithm>
@@ -159,6 +159,7 @@ void Job::take_signal(const SignalReceived& signal) {
 void Job::on_message(int agent, Message& message) {
   if (auto* output = std::get_if<Output>(&message)) return on_output(agent, *output);
   if (take_mpi(agent, message)) return;
+  if (auto* news = std::get_if<RankNews>(&message)) return take_news(agent, *news);
   if (const auto* taken = std::get_if<Credit>(&message)) return input_.taken(agent, taken->bytes);
   if (const auto* beat = std::get_if<Heartbeat>(&message))
     return output_.clock(agent).heard(*beat, Clock::now());
@@ -214,7 +215,6 @@ void Job::on_output(int agent, Output& output) {
   if (redactor_.active()) redact(output);
   control_.output(output, output_.written_at(agent, output.time));
   output_.take(agent, output, came);
-  follow_training(output);
 }
 
 void Job::redact(Output& output) {
@@ -251,19 +251,19 @@ void Job::on_rank_exited(int agent, const Exited& exited) {
 
 int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move(request)).run(); }
 
-void Job::follow_training(const Output& output) {
-  const bool told =
-      training_ && output.rank == 0 && output.stream == 1 && (output.flags & Output::kTail) == 0;
-  if (!told) return;
-  for (const Training::News& news : training_->add(text_of(output))) obey(news);
+void Job::take_news(int agent, RankNews& news) {
+  if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), news.rank)) return;
+  for (const RankNews::Phase& phase : news.phases)
+    phases_.take(news.rank, phase.name, exit_time(agent, phase.time).here.value_or(Clock::now()));
+  if (!training_ || news.rank != 0) return;
+  for (std::string& line : news.checkpoints) line = redactor_.clean(line);
+  if (const auto outcome = training_->take(news)) control_.saved(*outcome);
 }
 
-void Job::obey(const Training::News& news) {
-  if (news.outcome) control_.saved(*news.outcome);
-  if (!news.signal) return;
+void Job::order_save() {
   const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
-  // Ranks decide together, so one signal suffices; signals to all could take effect at 2 steps.
-  if (agent >= 0) links_.send(agent, Signal{.signo = SIGUSR1, .rank = 0});
+  // Ranks decide together, so one order suffices; orders to all could take effect at 2 steps.
+  if (agent >= 0) links_.send(agent, OrderRank{.rank = 0, .order = OrderRank::Order::save});
 }
 
 ScaleAnswer Job::scale(const ScaleRequest& request) {
@@ -298,7 +298,7 @@ std::string Job::ask_for_checkpoint() {
     return "its rank 0 is in another part of the job, with its own dslaunch: ask there";
   const std::string_view phase = state_.phase_name();
   if (phase == "stopping" || phase == "finished") return "it is stopping";
-  obey(training_->ask());
+  if (training_->ask()) order_save();
   return {};
 }
 

@@ -46,11 +46,12 @@ void Job::perform(const SendGo& action) {
   for (const int agent : agents) hosts.push_back(hello(agent).hostname);
   error_files_.clear();  // of an earlier epoch
   output_.start(state_.placement(), hosts);
-  if (training_) training_->begin();
   if (request_.mpi != MpiWire::none) begin_fences();
   const std::uint16_t port = request_.master.port != 0 ? request_.master.port : action.master_port;
   send_to_busy(Go{
       {{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}}});
+  phases_.begin(state_.placement().world_size());
+  if (training_ && training_->begin()) order_save();
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
   input_.start(agents, state_.placement().ranks[reader].node_rank);
 }

@@ -15,6 +15,7 @@
 #include "launcher/job/master_finder.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/start_phases.h"
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
 #include "launcher/logs/redactor.h"
@@ -36,8 +37,10 @@ class Job {
   [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   void redact(Output& output);
   void on_output(int agent, Output& output);
-  void follow_training(const Output& output);
-  void obey(const Training::News& news);
+  void take_news(int agent, RankNews& news);
+  void order_save();
+  /// Asks all ranks to end the same step, keep it, and exit with contract::kExitPaused.
+  void order_pause() { send_to_busy(OrderRank{.order = OrderRank::Order::pause}); }
   std::string ask_for_checkpoint();
   ScaleAnswer scale(const ScaleRequest& request);
   void describe_training(JobInfo& info) const {
@@ -46,8 +49,10 @@ class Job {
       info.ranks = static_cast<std::uint32_t>(state_.placement().world_size());
       info.nodes = static_cast<std::uint32_t>(state_.placement().nodes.size());
     }
+    info.phase = phases_.newest();
     if (!training_) return;
     info.step = training_->step().value_or(-1);
+    info.kept = training_->kept();
     info.checkpoint = training_->checkpoint();
   }
   void on_rank_started(const Started& started);
@@ -81,7 +86,7 @@ class Job {
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
-  void perform(const PauseRanks&) {}  // by the rank channel
+  void perform(const PauseRanks&) { order_pause(); }
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
@@ -129,6 +134,7 @@ class Job {
   OutputHub output_;
   JobInput input_;
   std::optional<Training> training_;  // of a train.toml whose rank 0 runs here
+  StartPhases phases_;                // of the ranks of a training
   MasterFinder master_;
   FenceGather mpi_;
   JobControl control_;

@@ -117,8 +117,10 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.node_rank = node;
   spec.nodes = static_cast<std::int32_t>(placement.nodes.size());
   for (const Program& program : request.programs)
-    spec.programs.push_back(
-        {.argv = program.argv, .env = program.env, .cwd = program.working_directory});
+    spec.programs.push_back({.argv = program.argv,
+                             .env = program.env,
+                             .cwd = program.working_directory,
+                             .rank_channel = request.trains});
   spec.env = device_env(place.host, hello);
   const EnvList others = node_env(placement, node, identity, facts, request.environment);
   spec.inherit_env = !(local && request.environment.here);

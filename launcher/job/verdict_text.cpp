@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-
-#include "launcher/job/training.h"
 
 namespace ds::launcher {
 namespace {
@@ -215,6 +214,18 @@ Json error_file_json(const std::string& text) {
   if (text.empty()) return {};
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return parsed.is_discarded() ? Json(printable(text)) : parsed;
+}
+
+/// Returns the step of a line: "step  12/100  loss ..." -> 12.
+std::optional<std::int64_t> step_of_line(std::string_view line) {
+  constexpr std::string_view kWord = "step ";
+  if (!line.starts_with(kWord)) return std::nullopt;
+  line.remove_prefix(kWord.size());
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+  const bool counted = error == std::errc() && end != line.data() + line.size() && *end == '/';
+  return counted ? std::optional(step) : std::nullopt;
 }
 
 }  // namespace

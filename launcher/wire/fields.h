@@ -25,7 +25,7 @@ void fields(auto& a, NodeAddress& m) {
 }
 void fields(auto& a, ProgramSpec& m) {
   a("argv", m.argv), a("env", m.env), a("cwd", m.cwd), a("at_home", m.at_home),
-      a("login_shell", m.login_shell);
+      a("login_shell", m.login_shell), a("rank_channel", m.rank_channel);
 }
 void fields(auto& a, ResourceLimit& m) { a("name", m.name), a("soft", m.soft); }
 void fields(auto& a, OutputSpec& m) {
@@ -42,6 +42,7 @@ void fields(auto& a, PmixReady::Rank& m) { a("env", m.env); }
 void fields(auto& a, LevelBinding& m) {
   a("map", m.map), a("to", m.to), a("width", m.width), a("per_part", m.per_part), a("fill", m.fill);
 }
+void fields(auto& a, RankNews::Phase& m) { a("name", m.name), a("time", m.time); }
 void fields(auto& a, Probed::Result& m) { a("index", m.index), a("problem", m.problem); }
 
 // Messages.
@@ -106,6 +107,11 @@ void fields(auto& a, FenceWaits& m) { a("missing", m.missing); }
 void fields(auto& a, MpiFailed& m) {
   a("rank", m.rank), a("code", m.code), a("text", m.text), a("time", m.time);
 }
+void fields(auto& a, OrderRank& m) { a("rank", m.rank), a("order", m.order); }
+void fields(auto& a, RankNews& m) {
+  a("rank", m.rank), a("step", m.step), a("steps", m.steps), a("micros", m.micros);
+  a("kept", m.kept), a("phases", m.phases), a("checkpoints", m.checkpoints);
+}
 
 void fields(auto& a, ModexAsk& m) { a("rank", m.rank), a("node", m.node), a("id", m.id); }
 void fields(auto& a, ModexAnswer& m) {
@@ -122,6 +128,7 @@ constexpr Bind last_value(Bind /*any*/) { return Bind::level; }
 constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
 constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::any; }
+constexpr OrderRank::Order last_value(OrderRank::Order /*any*/) { return OrderRank::Order::pause; }
 constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::finalized; }
 
 template <class T>

@@ -30,10 +30,11 @@ inline std::uint64_t clock_value(std::chrono::steady_clock::time_point at) {
 /// The program of one group of ranks.
 struct ProgramSpec {
   std::vector<std::string> argv{};
-  EnvList env{};             // for this program's ranks; overrides Spec::env
-  std::string cwd{};         // working directory; empty: the agent's own
-  bool at_home = false;      // an empty cwd means the home directory (with login_shell, else "/")
-  bool login_shell = false;  // argv is one text for the user's login shell, as sshd runs commands
+  EnvList env{};              // for this program's ranks; overrides Spec::env
+  std::string cwd{};          // working directory; empty: the agent's own
+  bool at_home = false;       // an empty cwd means the home directory (with login_shell, else "/")
+  bool login_shell = false;   // argv is one text for the user's login shell, as sshd runs commands
+  bool rank_channel = false;  // its ranks get a channel to the agent (engine/base/rank_channel.h)
   friend bool operator==(const ProgramSpec&, const ProgramSpec&) = default;
 };
 struct RankSpec {
@@ -196,6 +197,13 @@ struct Watch {
   std::uint8_t sent = 3;
   friend bool operator==(const Watch&, const Watch&) = default;
 };
+/// An order for a rank that has a rank channel.
+struct OrderRank {
+  enum class Order : std::uint8_t { save, pause };  // as SaveOrder and PauseOrder of rank_message.h
+  std::int32_t rank = -1;                           // -1: every rank of the node
+  Order order = Order::save;
+  friend bool operator==(const OrderRank&, const OrderRank&) = default;
+};
 // Agent to root.
 
 /// An address of a node's interface.
@@ -308,10 +316,27 @@ struct Probed {
   friend bool operator==(const Probed&, const Probed&) = default;
 };
 
+/// What a rank has told on its rank channel since the last RankNews of it.
+struct RankNews {
+  struct Phase {
+    std::string name{};
+    std::uint64_t time = 0;  // of its begin, on the agent's steady clock
+    friend bool operator==(const Phase&, const Phase&) = default;
+  };
+  std::int32_t rank = 0;
+  std::int64_t step = -1;  // finished; -1: it has told none yet. The numbers are as in StepDone
+  std::int64_t steps = 0;
+  std::int64_t micros = 0;
+  std::int64_t kept = -1;
+  std::vector<Phase> phases{};
+  std::vector<std::string> checkpoints{};  // lines as in checkpoint_line.h
+  friend bool operator==(const RankNews&, const RankNews&) = default;
+};
+
 using Message =
     std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Probe,
-                 Stdin, Window, Watch, FenceOut, Hello, Ready, Started, Output, Exited, Problem,
-                 Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed, ModexAsk,
-                 ModexAnswer, PmixNotice, PmixReady, PmixRank, PmixLine>;
+                 Stdin, Window, Watch, FenceOut, OrderRank, Hello, Ready, Started, Output, Exited,
+                 Problem, Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed,
+                 RankNews, ModexAsk, ModexAnswer, PmixNotice, PmixReady, PmixRank, PmixLine>;
 
 }  // namespace ds::launcher

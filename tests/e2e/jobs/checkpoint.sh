@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests dslaunch checkpoint: only rank 0 of a train.toml job gets SIGUSR1, after it is ready; every client gets the result.
+# Tests dslaunch checkpoint: only rank 0 of a train.toml job gets the order, on its rank channel; every client gets the result.
 # dsrunner is a script here; tests/e2e/checkpoint/signals.sh tests what the engine saves.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
@@ -10,30 +10,31 @@ dslaunch=$work/bin/dslaunch
 cat >bin/dsrunner <<'END'
 #!/bin/bash
 [[ "$1" == --check* ]] && exit 0
-trap 'asked=1; echo "USR1 $RANK" >>signals' USR1
 trap 'exit 143' TERM
-asked=
+tell() { printf '%s' "$*" >&"$DSLAUNCH_RANK_CHANNEL"; } # one datagram
 step=0
 wait_for() { while [ ! -e "$1" ]; do sleep 0.02; done; }
 [ "$RANK" = 0 ] && wait_for go && echo "model    a script"
 while :; do
-  sleep 0.05
+  asked=
+  # The first letter of a datagram; its rest is lost.
+  read -r -t 0.05 -n 1 -u "$DSLAUNCH_RANK_CHANNEL" asked && echo "$asked $RANK" >>orders
   step=$((step + 1))
   [ "$RANK" = 0 ] || continue
-  [ -e mute ] || echo "step $step/1000000  loss 1.0"
+  tell "step $step 1000000 50000 -1"
   [ -n "$asked" ] || continue
-  asked=
   [ -e leave ] && exit 7
   if [ -e full ]; then
-    echo "checkpoint: step $step failed, asked for: rank 1 on $HOSTNAME: disk full"
+    line="checkpoint: step $step failed, asked for: rank 1 on $HOSTNAME: disk full"
   else
-    echo "checkpoint: step $step saved in ck/step-$(printf %08d $step) (1.4 GiB, stall 12 ms, written in 3.1 s, asked for)"
+    line="checkpoint: step $step saved in ck/step-$(printf %08d $step) (1.4 GiB, stall 12 ms, written in 3.1 s, asked for)"
   fi
+  echo "$line"
+  tell "checkpoint $line"
 done
 END
 chmod +x bin/dsrunner
 echo '[train]' >train.toml
-signals() { cat signals 2>/dev/null | wc -l; }
 # ask CODE TEXT ARGS...
 ask() {
   local rc=0
@@ -43,17 +44,16 @@ ask() {
 }
 
 detached -n 2 train.toml
-# Before rank 0 has written anything it gets no signal, which could kill it.
+# The order waits in the channel until rank 0 reads it.
 ask 124 "did not report a checkpoint within 200 ms" "$id" --wait 200ms
-[ "$(signals)" = 0 ] || die "signalled too early"
 touch go
 told() { [ "$(column checkpoint "$id")" != null ] && [ -n "$(column checkpoint "$id")" ]; }
-wait_for told # the wish was kept
-[ "$(signals)" = 1 ] || die "the first wish: $(signals) signals"
+wait_for told # the request was kept
+[ "$(cat orders)" = "s 0" ] || die "the first request: $(cat orders)"
 
 ask 0 "^step [0-9]* saved in $work/ck/step-[0-9]* (1.4 GiB, stall 12 ms, written in 3.1 s)$" "$id"
 ask 0 "saved in" # the only job
-grep -v 'USR1 0' signals && die "another rank than 0 was signalled"
+grep -v 's 0' orders && die "another rank than 0 got an order"
 told_before=$(grep -c 'asked for)' "dslaunch-$id.log")
 ask 0 "" "$id" --wait 0
 told_more() { [ "$(grep -c 'asked for)' "dslaunch-$id.log")" -gt "$told_before" ]; }
@@ -68,7 +68,7 @@ rm full
 ask 0 "saved in" "$id"
 wait $! || die "the other: $(cat one)"
 
-# Hidden output is followed all the same; a job that ends instead says so; the verdict has step and checkpoint.
+# Output of rank 0 is not needed; a job that ends instead says so; the verdict has step and checkpoint.
 "$dslaunch" kill "$id" --wait 2>/dev/null
 detached -n 2 --show 1 --verdict verdict train.toml
 ask 0 "saved in" "$id"
@@ -79,7 +79,7 @@ wait_for files_there verdict
 grep -q "\"checkpoint\": \"$work/ck/step-" verdict || die "the verdict has no checkpoint: $(cat verdict)"
 grep -q '"step": [0-9]' verdict || die "the verdict has no step"
 
-# Jobs that do not train get no signal.
+# Jobs that do not train get no order.
 detached -n 1 -- sleep 1000
 ask 64 "runs a command, not a train.toml" "$id"
 grep -q "kill ${id:0:8} -s USR1" err || die "no hint"

@@ -96,7 +96,7 @@ TEST_CASE("JSON holds every field, also words that are no UTF-8") {
   CHECK(array[0]["ranks_left"] == 8);
   CHECK(array[0]["nodes"] == 2);
   CHECK(array[0]["command"] == nlohmann::json({"a", "\xef\xbf\xbd"}));
-  for (const char* key : {"pid", "host", "folder", "log", "step", "checkpoint"})
+  for (const char* key : {"pid", "host", "folder", "log", "phase", "step", "kept", "checkpoint"})
     CHECK(array[0].contains(key));
 }
 

@@ -25,6 +25,8 @@ JobInfo some_info() {
   info.command = {"./a.out", "", "two words", "\xff\n"};
   info.trains = true;
   info.step = 12;
+  info.phase = "loaded";
+  info.kept = 12;
   info.checkpoint = "/ck/step-00000010";
   return info;
 }

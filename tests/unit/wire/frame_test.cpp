@@ -27,7 +27,8 @@ std::vector<Message> one_of_each() {
                           .env = {{"C", "2"}},
                           .cwd = "/tmp",
                           .at_home = true,
-                          .login_shell = true},
+                          .login_shell = true,
+                          .rank_channel = true},
                          {.argv = {"b"}}},
             .env = {{"A", "1"}, {"B", ""}}};
   spec.ranks = {{.rank = 4, .local_rank = 0, .env = {{"RANK", "4"}}},
@@ -89,6 +90,7 @@ std::vector<Message> one_of_each() {
           Window{24, 80},
           Watch{7, 3},
           FenceOut{.name = "fence", .last = false, .number = 3, .data = "data"},
+          OrderRank{.rank = 3, .order = OrderRank::Order::pause},
           hello,
           Ready{40000},
           Started{2, 99},
@@ -107,6 +109,13 @@ std::vector<Message> one_of_each() {
           FenceIn{.name = "fence", .ranks = {1, 2}, .last = false, .data = "data"},
           FenceWaits{{3, 5}},
           MpiFailed{.rank = 3, .code = -1, .text = "called MPI_Abort(-1)", .time = 8},
+          RankNews{.rank = 3,
+                   .step = 12,
+                   .steps = 100,
+                   .micros = 81234,
+                   .kept = 11,
+                   .phases = {{"met", 5}},
+                   .checkpoints = {"checkpoint: step 4 failed: full"}},
           ModexAsk{.rank = 3, .node = 1, .id = 7},
           ModexAnswer{.node = 1, .id = 7, .status = -46, .data = "data"},
           PmixNotice{"event"},
@@ -262,7 +271,15 @@ TEST_CASE("the vectors of docs/protocol.md are what is sent") {
                                                    {"Cleared", Cleared{}},
                                                    {"Sweep", Sweep{"4f", {12}}},
                                                    {"Swept", Swept{3}},
-                                                   {"ErrorFile", ErrorFile{2, "{}"}}};
+                                                   {"ErrorFile", ErrorFile{2, "{}"}},
+                                                   {"OrderRank", OrderRank{.rank = 0}},
+                                                   {"RankNews", RankNews{.rank = 2,
+                                                                         .step = 12,
+                                                                         .steps = 100,
+                                                                         .micros = 81234,
+                                                                         .kept = 11,
+                                                                         .phases = {{"met", 21}},
+                                                                         .checkpoints = {}}}};
   const std::string page = ds::test::read_source("docs/protocol.md");
   const std::string fence = "```vectors\n";
   const std::size_t begin = page.find(fence) + fence.size();
