@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
 constexpr int kMaxSpares = 65'536;
-constexpr int kMaxNodes = 65'536;
+constexpr int kMostNodesGiven = 65'536;
 /// Default of --max-restarts with --nodes, as in torchrun's elastic mode.
 constexpr int kElasticRestarts = 3;
 /// Grace of a training, which saves a checkpoint before it ends: most of Kubernetes' 30 s.
@@ -157,9 +157,9 @@ NodeRange node_range_value(const GivenOption& given) {
   const std::optional<int> most = colon == text.size() ? least
                                   : last.empty()       ? std::optional(0)
                                                        : whole_number<int>(last);
-  if (!least || !most || *most > kMaxNodes)
+  if (!least || !most || *most > kMostNodesGiven)
     usage_error(fmt::format("{} must be MIN:MAX, MIN: or N, not '{}'", given.name, given.value),
-                fmt::format("for example 2:8; at most {}", kMaxNodes));
+                fmt::format("for example 2:8; at most {}", kMostNodesGiven));
   if (*least < 1)
     usage_error(fmt::format("{} {}: MIN must be at least 1", given.name, given.value));
   if (!last.empty() && *most < *least)

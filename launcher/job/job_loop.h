@@ -86,7 +86,7 @@ class Job {
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
-  void perform(const PauseRanks&) {}  // by the rank channel
+  void perform(const PauseRanks&) { order_pause(); }
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
