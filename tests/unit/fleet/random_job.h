@@ -49,6 +49,18 @@ struct JobTraits {
   static void written(World& world) {
     world.feed(OutputWritten{});
   }
+  template <class World>
+  static void host_added(World& world) {
+    world.feed(HostAdded{{.name = "more", .slots = world.setup().ranks_per_node}});
+  }
+  template <class World>
+  static void host_retired(World& world, int host) {
+    world.feed(HostRetired{host});
+  }
+  template <class World>
+  static void size_wanted(World& world, int nodes) {
+    world.feed(SizeWanted{nodes});
+  }
   static Clock::time_point wake_at(const JobState& state) {
     return state.only_writes() ? Clock::time_point::max() : state.wake_at();
   }
@@ -72,6 +84,7 @@ inline std::string play_job(std::uint64_t seed, std::uint64_t& events, bool elas
   setup.elastic = elastic;
   if (elastic) {
     const int least = 1 + static_cast<int>(random() % static_cast<unsigned>(setup.nodes));
+    setup.least = least;
     policy.trains = random() % 2 == 0;
     policy.elastic = ElasticPolicy{
         .nodes = {least, setup.nodes},

@@ -123,6 +123,23 @@ void RandomWorld<Traits>::take_spec(int number, int node) {
   if (agent->fate != Fate::unready) plan(between(1, 300), What::ready, number);
 }
 
+/// Someone adds a host, removes one, or wants another number of nodes.
+template <class Traits>
+void RandomWorld<Traits>::scale() {
+  if constexpr (requires(RandomWorld& world) { Traits::host_added(world); }) {
+    const int what = up_to(2);
+    const int host = up_to(hosts_ - 1);
+    if (what == 0) {
+      ++hosts_;
+      return Traits::host_added(*this);
+    }
+    if (what == 1) return Traits::size_wanted(*this, setup_.least + up_to(setup_.nodes - setup_.least));
+    const bool too_few = hosts_ - static_cast<int>(retired_.size()) <= setup_.least;
+    if (too_few || !retired_.insert(host).second) return;
+    Traits::host_retired(*this, host);
+  }
+}
+
 /// Gives an agent its node in a job whose nodes are chosen for each epoch, in their order.
 template <class Traits>
 void RandomWorld<Traits>::seat(int number, int node) {
@@ -132,6 +149,7 @@ void RandomWorld<Traits>::seat(int number, int node) {
     holders_.clear();
   }
   if (node != static_cast<int>(holders_.size())) return complain("nodes are not in order");
+  if (retired_.contains(agents_[number].host)) return complain("a host that has left has a node");
   for (const int other : holders_)
     if (agents_[other].host == agents_[number].host) return complain("a host has two nodes");
   holders_.push_back(number);
@@ -224,9 +242,10 @@ void RandomWorld<Traits>::close(int number) {
   if (agent == nullptr) return;
   const bool in_a_hurry = signals_ >= 2 || (signals_ >= 1 && agent->again);
   const bool later = setup_.elastic && agent->again;  // a lost host that does not answer yet
-  const bool unheard =
-      (agent->stage == Stage::opening || later) && Traits::is_ending(state_);
-  if (!agent->sick && !agent->bye && !in_a_hurry && !unheard)
+  const bool ending = Traits::is_ending(state_);
+  const bool unheard = (agent->stage == Stage::opening || later) && ending;
+  const bool retired = retired_.contains(agent->host) && !is_busy(*agent);
+  if (!agent->sick && !agent->bye && !in_a_hurry && !unheard && !retired)
     complain(fmt::format("agent {}, which is well, is closed", number));
   const bool seated = agent->node >= 0 && agent->node < static_cast<int>(holders_.size());
   if (seated && holders_[agent->node] == number) ++losses_;

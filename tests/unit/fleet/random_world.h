@@ -12,6 +12,7 @@
 #include <optional>
 #include <queue>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct WorldSetup {
   int spares = 0;
   bool keeps_agents = false;  // they clear up and wait for another Spec
   bool elastic = false;       // the policy chooses the nodes of each epoch
+  int least = 1;              // of an elastic job: nodes
   std::chrono::milliseconds node_timeout{8'000};
   int badness = 20;  // percent of agents that do not behave
   bool signals = false;
@@ -63,17 +65,24 @@ class RandomWorld {
   using time_point = Clock::time_point;
 
   RandomWorld(State& state, const WorldSetup& setup, std::uint64_t seed)
-      : state_(state), setup_(setup), random_(seed), holders_(setup.nodes, -1) {}
+      : state_(state),
+        setup_(setup),
+        random_(seed),
+        holders_(setup.nodes, -1),
+        hosts_(setup.nodes + setup.spares) {}
 
   /// Plays until the policy has concluded. Returns what went wrong; empty: nothing.
   std::string play() {
     feed(typename Traits::StartEvent{});
     if (setup_.signals) plan_signals();
+    for (int count = setup_.elastic ? up_to(3) : 0; count > 0; --count)
+      plan(between(0, 40'000), What::scale);
     while (problem_.empty() && !state_.finished()) step();
     if (problem_.empty() && concluded_ != 1) complain(fmt::format("{} conclusions", concluded_));
     return problem_;
   }
   [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] const WorldSetup& setup() const { return setup_; }
 
  private:
   enum class Fate {
@@ -114,6 +123,7 @@ class RandomWorld {
     master,
     written,
     signal,
+    scale,
     stray
   };
   struct Planned {
@@ -224,6 +234,8 @@ class RandomWorld {
       case What::signal:
         ++signals_;
         return feed(typename Traits::Signal{planned.value});
+      case What::scale:
+        return scale();
       default:
         return;
     }
@@ -264,6 +276,7 @@ class RandomWorld {
   void plan_beat(int number);
   void take_spec(int number, int node);
   void seat(int number, int node);
+  void scale();
   void obey_with_ranks(int number, const Order& order);
   void go(int number, Agent& agent);
   void rank_ends(int number, int value);
@@ -279,6 +292,8 @@ class RandomWorld {
   std::mt19937_64 random_;
   std::vector<Agent> agents_;
   std::vector<int> holders_;  // by node: its agent, or the last one that it had
+  int hosts_;                 // that were ever in the job
+  std::set<int> retired_;     // of them
   std::priority_queue<Planned, std::vector<Planned>, std::greater<>> planned_;
   std::uint64_t order_ = 0;
   time_point now_ = kStart;

@@ -68,3 +68,30 @@ TEST_CASE("another host in a place changes no rank's number") {
   next = with_host(odd, 1, host_with("s0", 2));
   CHECK(next.ranks == last.ranks);
 }
+
+TEST_CASE("nodes that change: agents get other nodes, leave them, and wait") {
+  Roster roster(placement_of(3, 1), {}, /*open=*/true);
+  CHECK(roster.seated() == 0);
+  CHECK(roster.agent_of(1) == -1);
+  for (const int agent : {2, 0, 1}) roster.waits(agent);
+  CHECK(roster.waiting_agents() == std::vector<int>{0, 1, 2});
+  roster.seat({2, 0});
+  CHECK(roster.seated() == 2);
+  CHECK(roster.node_of(2) == 0);
+  CHECK(roster.waiting_agents() == std::vector<int>{1});
+  roster.remove(2);
+  CHECK(roster.seated() == 1);
+  CHECK(roster.agent_of(0) == -1);
+  const int again = roster.add_again(2);
+  const int added = roster.add_agent(roster.add_host({.name = "x"}));
+  CHECK(roster.host_of(added).name == "x");
+  CHECK(roster.host_number(added) == 3);
+  for (const int agent : {again, added}) roster.waits(agent);
+  CHECK(roster.waiting_agents() == std::vector<int>{1, added, again});  // a lost host comes last
+  roster.seat({1, added});
+  CHECK(roster.node_of(0) == -1);
+  CHECK(roster.waiting_agents() == std::vector<int>{0, again});
+  roster.leave(1);
+  CHECK(roster.node_of(1) == -1);
+  CHECK(roster.seated() == 1);
+}

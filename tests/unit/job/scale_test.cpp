@@ -34,7 +34,7 @@ TEST_CASE("another number of nodes, hosts that join and hosts that leave") {
 
   plan = plan_scale(facts(), {.add = {"e,f:1", "d"}, .remove = {"b", "b"}});
   CHECK(plan.problem.empty());
-  CHECK(plan.text == "b is removed; d-f are added");
+  CHECK(plan.text == "b is removed; e,f,d are added");
   CHECK(plan.retire == std::vector<int>{1});
   REQUIRE(plan.add.size() == 3);
   CHECK(plan.add[0].slots == 2);  // as the first host
