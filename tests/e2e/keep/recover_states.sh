@@ -49,15 +49,15 @@ same kill
 [ "$(event kill 1 ranks_before) $(event kill 1 ranks)" = "4 4" ] || fail "kill: sizes of epoch 1: $(cat "$work/kill/metrics.jsonl")"
 [ -d "$work/kill/previous-1" ] && fail "kill: epochs have not shared the run folder"
 
-# 4 -> 3 -> 4 -> 1 ranks, each time without a node.
+# 4 -> 3 -> 4 -> 3 -> 4 -> 1 ranks, each time without a node.
 for cell in 0:none 1:cpu 2:none 3:nvme 3:none; do
   name=sizes-${cell/:/-}
   keys=(zero.stage=${cell%:*} elastic.every=1)
   [ "${cell#*:}" = none ] || keys+=(offload.optimizer.device=${cell#*:} offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
-  history $name "a,b,c,d:1 lose b at 4; a,c,d:1 lose a at 8; c,d,e,f:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
-  for epoch in 1 2 3 4; do says $name $epoch "^resume   step [0-9]+ from memory"; done
+  history $name "a,b,c,d:1 lose b at 3; a,c,d:1 lose a at 6; c,d,e,f:1 lose f at 9; c,d,e:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
+  for epoch in 1 2 3 4 5; do says $name $epoch "^resume   step [0-9]+ from memory"; done
   says $name 1 "4 ranks of epoch 0 -> 3 ranks"
-  says $name 4 "4 ranks of epoch 3 -> 1 rank,"
+  says $name 5 "4 ranks of epoch 4 -> 1 rank,"
   same $name
 done
 
