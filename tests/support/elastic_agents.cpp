@@ -6,11 +6,11 @@
 // SCRIPT: memberships, separated by ';': NODES:RANKS_PER_NODE and how it ends, for example
 // "a,b:2 kill 1 at 5; a,b:2 lose b at 9; a:3 flip 0 at 11; a,c:2 pause at 14; a:1 end". Each event
 // happens after rank 0 has finished that step: kill ends all ranks, the given one first; lose also
-// drops what that node holds; flip changes a byte of the rank's newest own copy, flipall of all its
-// copies. Memory of nodes that the next membership lacks is dropped. The output of rank R in epoch
-// E goes to OUT.eE.rR.out. Prints for each epoch "epoch E exits CODE,...", "epoch E phase NAME
-// SECONDS" of rank 0 since its start, and "epoch E first_step SECONDS" since the event before. The
-// rest of the environment is the caller's.
+// drops what that node holds; flip changes a byte of the rank's own copy of the newest complete
+// step, flipall of all its copies. Memory of nodes that the next membership lacks is dropped. The
+// output of rank R in epoch E goes to OUT.eE.rR.out. Prints for each epoch "epoch E exits
+// CODE,...", "epoch E phase NAME SECONDS" of rank 0 since its start, and "epoch E first_step
+// SECONDS" since the event before. The rest of the environment is the caller's.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -27,6 +27,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -236,21 +237,27 @@ class Epoch {
     for (const RankProcess& rank : ranks_) ::kill(rank.process, SIGKILL);
   }
 
-  /// Changes a byte of the rank's newest share: of its own copy, or of all (flipall).
+  /// Changes a byte of the rank's share of the newest complete step: of its own copy, or of all
+  /// copies (flipall).
   void flip() {
-    std::int64_t newest = -1;
-    std::vector<int> files;
+    std::map<std::int64_t, std::set<int>> ranks;  // with a share of this epoch, by step
+    std::map<std::int64_t, std::vector<int>> copies;
     for (const auto& [node, held] : memory_) {
       for (const auto& [name, file] : held) {
         const auto share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read();
-        if (!share || share->part.rank != number_in(phase_.whom)) continue;
+        if (!share || file.epoch != number_) continue;
+        ranks[share->head.state.step].insert(share->part.rank);
+        if (share->part.rank != number_in(phase_.whom)) continue;
         if (phase_.event == "flip" && name.find("own") == std::string::npos) continue;
-        const std::int64_t step = share->head.state.step;
-        if (step > newest) files.clear();
-        newest = std::max(newest, step);
-        if (step == newest) files.push_back(file.fd.get());
+        copies[share->head.state.step].push_back(file.fd.get());
       }
     }
+    std::erase_if(ranks, [&](const auto& step) {
+      return static_cast<int>(step.second.size()) < phase_.ranks();
+    });
+    if (ranks.empty()) return fmt::print("nothing to flip\n");
+    const std::int64_t newest = ranks.rbegin()->first;
+    const std::vector<int>& files = copies[newest];
     for (const int file : files) {
       char byte = 0;
       const off_t at = KeptSlot::kPieces + 2;

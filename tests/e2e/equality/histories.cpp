@@ -13,12 +13,14 @@ namespace {
 
 int nodes_for(int ranks, int per_node) { return (ranks + per_node - 1) / per_node; }
 
-/// Returns the ranks per node for which there are `least` to `most` nodes; empty: none.
+/// Returns the ranks per node for which there are `least` to `most` nodes and every rank has a buddy
+/// unless there is one node; empty: none.
 std::vector<int> choices_of(int ranks, int least, int most) {
   std::vector<int> choices;
   for (int per_node = 1; per_node <= ranks; ++per_node) {
     const int nodes = nodes_for(ranks, per_node);
-    if (nodes >= least && nodes <= most) choices.push_back(per_node);
+    const bool has_buddies = nodes == 1 || 2 * per_node <= ranks;
+    if (has_buddies && nodes >= least && nodes <= most) choices.push_back(per_node);
   }
   return choices;
 }

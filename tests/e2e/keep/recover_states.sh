@@ -41,7 +41,7 @@ hash=$(summary_of plain weights_hash)
 
 # kill -9 of a rank, at a fixed size; a pause redoes nothing.
 history kill "a,b:2 kill 3 at 5; a,b:2 pause at 9; a,b:2 end" elastic.every=1
-says kill 1 "^resume   step [345] from memory \(4 ranks of epoch 0 -> 4 ranks, 0 B moved, .* s\)$"
+says kill 1 "^resume   step [0-9]+ from memory \(4 ranks of epoch 0 -> 4 ranks, 0 B moved, .* s\)$"
 paused=$(sed -n 's/^paused at step \([0-9]*\): .*/\1/p' "$work/kill.e1.r0.out")
 says kill 2 "^resume   step ${paused:-none} from memory \(4 ranks of epoch 1 -> 4 ranks"
 same kill
@@ -49,28 +49,28 @@ same kill
 [ "$(event kill 1 ranks_before) $(event kill 1 ranks)" = "4 4" ] || fail "kill: sizes of epoch 1: $(cat "$work/kill/metrics.jsonl")"
 [ -d "$work/kill/previous-1" ] && fail "kill: epochs have not shared the run folder"
 
-# 4 -> 3 -> 4 -> 1 ranks, each time without a node.
+# 4 -> 3 -> 4 -> 3 -> 4 -> 1 ranks, each time without a node.
 for cell in 0:none 1:cpu 2:none 3:nvme 3:none; do
   name=sizes-${cell/:/-}
   keys=(zero.stage=${cell%:*} elastic.every=1)
   [ "${cell#*:}" = none ] || keys+=(offload.optimizer.device=${cell#*:} offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
-  history $name "a,b,c,d:1 lose b at 4; a,c,d:1 lose a at 8; c,d,e,f:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
-  for epoch in 1 2 3 4; do says $name $epoch "^resume   step [0-9]+ from memory"; done
+  history $name "a,b,c,d:1 lose b at 3; a,c,d:1 lose a at 6; c,d,e,f:1 lose f at 9; c,d,e:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
+  for epoch in 1 2 3 4 5; do says $name $epoch "^resume   step [0-9]+ from memory"; done
   says $name 1 "4 ranks of epoch 0 -> 3 ranks"
-  says $name 4 "4 ranks of epoch 3 -> 1 rank,"
+  says $name 5 "4 ranks of epoch 4 -> 1 rank,"
   same $name
 done
 
 # A broken copy: the other one is used. Both broken: the older step. Two buddies lost together: the disk, or step 0.
-history flip "a,b:1 flip 0 at 6; a,b:1 end" elastic.every=1
+history flip "a,b:1 flip 0 at 8; a,b:1 end" elastic.every=3
 says flip 1 "the kept share of rank 0, step [0-9]+, does not verify on node a"
 step=$(sed -n 's/^flipped step //p' "$work/flip.agents")
 says flip 1 "^resume   step ${step:-none} from memory"
 same flip
-history flips "a,b:1 flipall 1 at 6; a,b:1 end" elastic.every=1
+history flips "a,b:1 flipall 1 at 8; a,b:1 end" elastic.every=3
 step=$(sed -n 's/^flipped step //p' "$work/flips.agents" | head -1)
 says flips 1 "does not verify on node [ab], and there is no other copy"
-says flips 1 "^resume   step $((step - 1)) from memory"
+says flips 1 "^resume   step $((${step:-0} - 3)) from memory"
 same flips
 history buddies "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
 says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
@@ -84,7 +84,7 @@ same nothing
 
 # The lock of the epoch before does not delay the next one; with memory no checkpoint is opened.
 history saves "a,b:1 kill 1 at 8; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=3
-says saves 1 "^resume   step [678] from memory"
+says saves 1 "^resume   step [0-9]+ from memory"
 ! grep -q "saves there" "$work"/saves.e1.r*.out || fail "saves: waited for the lock of its own job"
 same saves
 
