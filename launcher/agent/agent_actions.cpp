@@ -179,6 +179,8 @@ void AgentLoop::perform(Act action) {
       if (!bad_since_) bad_since_ = Clock::now();
       return;
     case Act::forget_ranks:
+      door_.close();
+      probe_.stop();
       ranks_ = RankSet{};
       pmi_ = PmiServer{};
       channels_ = RankChannels{};

@@ -47,7 +47,11 @@ void AgentState::take(const FrameCame& event, Actions& out) {
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
     if (is_running) out.emplace_back(SignalMains{signal->signo, signal->rank});
   } else if (const auto* stopping = std::get_if<Stop>(&message)) {
-    if (!event.late) stop(std::chrono::milliseconds(stopping->grace_ms), out);
+    if (event.late) return;
+    // PMIx servers are not ended between Ready and Go: the agent goes with its own.
+    const bool clears = phase_ == Phase::ready && spec_->keep_agent && !spec_->mpi.has_pmix();
+    if (clears) return take(NodeEmpty{}, out);
+    stop(std::chrono::milliseconds(stopping->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
     if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {

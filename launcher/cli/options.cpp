@@ -98,6 +98,26 @@ void check_program_sizes(const Options& options) {
     usage_error("several programs have no -n", "only one program can take the remaining slots");
 }
 
+/// Refuses options that conflict with a changing number of nodes.
+void check_elastic(const Options& options) {
+  if (!options.failure.nodes) return;
+  const auto refuse = [](std::string_view what, std::string_view hint) {
+    usage_error(fmt::format("--nodes and {} cannot be combined", what), std::string(hint));
+  };
+  const HostOptions& hosts = options.hosts;
+  if (hosts.part) refuse("--part", "--part starts ranks on this machine only");
+  if (!options.more_programs.empty())
+    refuse("several programs", "start each program as a job of its own");
+  if (hosts.ranks)
+    refuse("-n", "the number of ranks follows from the nodes: give --ppn N for each of them");
+  if (hosts.map.in_sequence) refuse("--map-by seq", "its list names a host for each rank");
+  const StdinChoice& input = options.logs.policy.input;
+  if (input.kind == StdinChoice::Kind::one && input.rank >= options.failure.nodes->least)
+    usage_error(fmt::format("--stdin: rank {} is missing when the job has only {} nodes",
+                            input.rank, options.failure.nodes->least),
+                "give a rank below MIN of --nodes MIN:MAX");
+}
+
 /// Returns the action of --help or --version, which override everything else on the line.
 Options::Action shortcut(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
@@ -118,12 +138,14 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   options.train = train_form(words, command_given);
   add_overrides(options.training, options.train);
   finish_failure_options(options.failure, options.train.has_value(), time_left);
+  finish_elastic_options(options.failure);
   check_host_options(options.hosts);
   check_input_readers(options);
   if (command_given) options.command.assign(dashes + 1, args.end());
   if (!options.hosts.one_program) options.more_programs = take_more_programs(options.command);
   check_program_sizes(options);
   check_part(options);
+  check_elastic(options);
   if (command_given && (options.command.empty() || options.command.front().empty()))
     usage_error("no command after --", "for example: dslaunch -n 2 -- hostname");
 }

@@ -156,10 +156,23 @@ enum class IsolateMode { automatic, pid, none };
 struct FailureOptions : JobPolicy {
   FailureOptions() { forwarded_signals = {SIGUSR1, SIGUSR2}; }
   bool grace_given = false;
+  // Of --nodes; JobPolicy::elastic is set from them.
+  std::optional<NodeRange> nodes{};
+  std::optional<OnLoss> on_loss{};
+  std::optional<Admit> admit{};
+  std::optional<std::chrono::milliseconds> max_wait{};
+  bool restarts_given = false;
   int spares = 0;
   std::optional<std::string> verdict{};
   IsolateMode isolate = IsolateMode::automatic;
 };
+
+/// Parses MIN:MAX, or N for N:N.   Errors:  Error{usage} naming the option.
+NodeRange node_range_value(const GivenOption& given);
+
+/// Sets `elastic` and its defaults from the options of a job whose number of nodes may change.
+/// Errors:  Error{usage} for options that need --nodes.
+void finish_elastic_options(FailureOptions& options);
 
 /// Sets the defaults that depend on the job: the grace of a training, and the deadline of
 /// --pre-signal without --timeout, which is the end of the allocation that this process is in

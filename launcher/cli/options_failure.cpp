@@ -5,6 +5,7 @@
 
 #include "engine/base/exit_status.h"
 #include "engine/base/split.h"
+#include "engine/base/whole_number.h"
 #include "launcher/cli/options.h"
 
 namespace ds::launcher {
@@ -13,6 +14,9 @@ namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
 constexpr int kMaxSpares = 65'536;
+constexpr int kMaxNodes = 65'536;
+/// Default of --max-restarts with --nodes, as in torchrun's elastic mode.
+constexpr int kElasticRestarts = 3;
 /// Grace of a training, which saves a checkpoint before it ends: most of Kubernetes' 30 s.
 constexpr std::chrono::seconds kTrainingGrace{25};
 /// Shortest deadline that the end of an allocation sets.
@@ -96,8 +100,38 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
       "Stop the job with exit code 124 if ranks of an MPI program wait so long\n"
       "for others in MPI_Init (default: 10m; 0: never)"},
      set_duration<&FailureOptions::mpi_timeout>},
-    {{"--max-restarts", "N", "Restart all ranks after a failure, at most N times (default: 0)"},
-     set_number<0, kMaxRestarts, &FailureOptions::max_restarts>},
+    {{"--max-restarts", "N",
+      "Restart all ranks after a failure, at most N times (default: 0; with\n"
+      "--nodes: 3, and lost or new nodes do not count)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.max_restarts = number_value(given, 0, kMaxRestarts);
+       part.restarts_given = true;
+     }},
+    {{"--nodes", "MIN:MAX",
+      "Let the number of nodes change while the job runs: nodes that are lost\n"
+      "leave, hosts that answer join, and all ranks start again with new\n"
+      "numbers; hosts beyond MAX wait as spares; N: the same as N:N"},
+     [](FailureOptions& part, const GivenOption& given) { part.nodes = node_range_value(given); }},
+    {{"--on-loss", "HOW",
+      "With --nodes, after the loss of a node without a spare: smaller: go on\n"
+      "with fewer nodes, at least MIN; wait: wait for a host first, up to\n"
+      "--max-wait (default: smaller)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.on_loss = static_cast<OnLoss>(choice_value(given, "smaller|wait"));
+     }},
+    {{"--admit", "WHEN",
+      "With --nodes, when new hosts join: next: at the next restart, or after\n"
+      "ranks exit with 94; now: the ranks are stopped for it; auto: a training\n"
+      "ends its step first, other programs as next (default: auto)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.admit = static_cast<Admit>(choice_value(given, "auto|next|now"));
+     }},
+    {{"--max-wait", "SECONDS",
+      "With --nodes, maximum time to wait for hosts when fewer than MIN are\n"
+      "left (default: 10m, or the time for starting nodes if that is longer)"},
+     [](FailureOptions& part, const GivenOption& given) {
+       part.max_wait = positive_duration_value(given);
+     }},
     {{"--spares", "K",
       "Keep the last K hosts in reserve for hosts that cannot be used and,\n"
       "with --max-restarts, for lost hosts (default: 0)"},
@@ -113,6 +147,46 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
 }  // namespace
 
 std::span<const OptionDef<FailureOptions>> failure_options() { return kFailureOptions; }
+
+NodeRange node_range_value(const GivenOption& given) {
+  const std::string_view text = given.value;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::optional<int> least = whole_number<int>(text.substr(0, colon));
+  const std::optional<int> most =
+      colon == text.size() ? least : whole_number<int>(text.substr(colon + 1));
+  if (!least || !most || *most > kMaxNodes)
+    usage_error(fmt::format("{} must be MIN:MAX or N, not '{}'", given.name, given.value),
+                fmt::format("for example 2:8; at most {}", kMaxNodes));
+  if (*least < 1)
+    usage_error(fmt::format("{} {}: MIN must be at least 1", given.name, given.value));
+  if (*most < *least)
+    usage_error(fmt::format("{} {}: MIN is greater than MAX", given.name, given.value),
+                fmt::format("did you mean {}:{}?", *most, *least));
+  return {*least, *most};
+}
+
+void finish_elastic_options(FailureOptions& options) {
+  const auto needs_nodes = [](bool given, std::string_view option) {
+    if (given)
+      usage_error(fmt::format("{} needs --nodes", option),
+                  "--nodes MIN:MAX lets the number of nodes change");
+  };
+  if (!options.nodes) {
+    needs_nodes(options.on_loss.has_value(), "--on-loss");
+    needs_nodes(options.admit.has_value(), "--admit");
+    needs_nodes(options.max_wait.has_value(), "--max-wait");
+    return;
+  }
+  if (options.spares > 0)
+    usage_error("--nodes and --spares cannot be combined",
+                "with --nodes MIN:MAX all hosts beyond MAX are spares");
+  if (!options.restarts_given) options.max_restarts = kElasticRestarts;
+  ElasticPolicy& elastic = options.elastic.emplace();
+  elastic.nodes = *options.nodes;
+  elastic.on_loss = options.on_loss.value_or(elastic.on_loss);
+  elastic.admit = options.admit.value_or(elastic.admit);
+  elastic.max_wait = options.max_wait.value_or(elastic.max_wait);
+}
 
 void finish_failure_options(FailureOptions& options, bool trains,
                             std::optional<std::chrono::milliseconds> time_left) {

@@ -35,7 +35,6 @@ constexpr ForeignName kNames[] = {
     {"--nproc-per-node", "--ppn", kRanksOfHost},
     {"--ntasks-per-node", "--ppn", kRanksOfHost},
     {"--ntasks", "--ppn", kRanksOfHost},
-    {"--nodes", "--num-nodes", "use --num-nodes N for the first N hosts"},
     {"--tag-output", "--prefix", kHasPrefix},
     {"--label", "--prefix", kHasPrefix},
     {"-l", "--prefix", kHasPrefix},

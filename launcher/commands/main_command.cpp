@@ -65,6 +65,7 @@ int start_job(const Options& options, PlacedJob placed, JobParts parts, std::str
     JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
     request.routes = routes.by_host;
     request.policy.start_timeout = start_timeout(options.reach);
+    lengthen_max_wait(request.policy, options.failure);
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
     DnsLookup lookup(io);
     tell_of_master(lookup, options);

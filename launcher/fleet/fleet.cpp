@@ -30,7 +30,8 @@ void Fleet::dial(int agent) {
   DS_ASSERT(record.stage == Stage::queued);
   set_stage(record, Stage::opening);
   record.last_heard = now_;
-  progressed();
+  // A lost host may be dialed for as long as the job runs: that must not hold up the others' time.
+  if (!record.again) progressed();
   act(OpenAgent{agent, record.host});
 }
 
@@ -47,9 +48,7 @@ void Fleet::give_spec(int agent, int node) {
 
 void Fleet::kill(int agent) {
   DS_ASSERT(is_busy(agent));
-  // The agent need not become ready any more.
-  if (Record& record = this->record(agent); record.stage == Stage::preparing)
-    set_stage(record, Stage::ready);
+  need_not_be_ready(agent);
   act(KillAgent{agent});
   set_due(agent, Due::give_up, kGiveUpAfterKill);
 }
@@ -57,7 +56,8 @@ void Fleet::kill(int agent) {
 void Fleet::close(int agent) {
   Record& record = this->record(agent);
   DS_ASSERT(record.stage != Stage::queued && record.stage != Stage::gone);
-  if (record.stage == Stage::preparing || record.stage == Stage::opening) progressed();
+  const bool opening = record.stage == Stage::opening && !record.again;
+  if (record.stage == Stage::preparing || opening) progressed();
   set_stage(record, Stage::gone);
   clear_due(agent);
   act(CloseAgent{agent});

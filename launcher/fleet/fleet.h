@@ -96,9 +96,11 @@ class Fleet {
   }
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
   void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
-  /// Sends TERM; while the agent does not end, sends KILL, then gives it up.
+  /// Sends TERM; while the agent does not end, sends KILL, then gives it up. An agent whose ranks
+  /// have not begun clears up without a signal.
   void stop(int agent, std::chrono::milliseconds grace) {
     DS_ASSERT(is_busy(agent));
+    need_not_be_ready(agent);
     act(StopAgent{agent, grace});
     set_due(agent, Due::kill, grace + kKillMargin);
   }
@@ -126,8 +128,9 @@ class Fleet {
   }
   void on(const AgentHeard& event) { record(event.agent).last_heard = now_; }
   void on(const AgentCleared& event) {
-    if (step(event.agent, Stage::running, Stage::idle, {.what = News::What::cleared}))
-      clear_due(event.agent);
+    const bool early = stage(event.agent) == Stage::ready && is_stopping(event.agent);
+    const Stage from = early ? Stage::ready : Stage::running;
+    if (step(event.agent, from, Stage::idle, {.what = News::What::cleared})) clear_due(event.agent);
   }
   void on(const AgentSwept& event) {
     const News news{.what = News::What::swept, .killed = event.killed};
@@ -169,6 +172,9 @@ class Fleet {
   [[nodiscard]] int size() const { return static_cast<int>(records_.size()); }
   /// Returns the number of agents that were dialed and are not gone.
   [[nodiscard]] int left() const { return left_; }
+  /// Returns the number of agents that were dialed for the first time and have not greeted, or that
+  /// have a Spec and are not ready.
+  [[nodiscard]] int unready() const { return unready_; }
   [[nodiscard]] Stage stage(int agent) const { return record(agent).stage; }
   [[nodiscard]] bool again(int agent) const { return record(agent).again; }
   /// Returns whether the agent has a Spec and has neither left nor cleared up.
@@ -243,6 +249,10 @@ class Fleet {
   void clear_due(int agent) {
     record(agent).due = Due::nothing;
     queue(agent);
+  }
+  void need_not_be_ready(int agent) {
+    if (Record& record = this->record(agent); record.stage == Stage::preparing)
+      set_stage(record, Stage::ready);
   }
   bool step(int agent, Stage from, Stage to, News news);
   void end(int agent, News news);

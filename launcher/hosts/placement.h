@@ -53,7 +53,8 @@ struct JobPart {
 /// and every group has at least one rank; groups cover the ranks in order.
 struct Placement {
   std::uint64_t epoch = 0;
-  std::uint64_t first_epoch = 0;  // first epoch of this launcher; restarts count from it
+  std::uint64_t first_epoch = 0;  // first epoch of this launcher
+  int restarts = 0;               // TORCHELASTIC_RESTART_COUNT: counted against --max-restarts
   std::vector<Node> nodes;
   std::vector<RankPlace> ranks;
   std::vector<Group> groups;
@@ -104,10 +105,21 @@ void make_part(Placement& placement, int node_rank, int nodes, std::string run_i
 /// Errors:  Error{usage}: no such node, several programs, or ranks that go round the hosts.
 void cut_part(Placement& placement, int node_rank);
 
+/// Numbers of ranks of the smallest and the largest job with --nodes MIN:MAX.
+struct RankRange {
+  int least = 0;
+  int most = 0;
+  friend bool operator==(const RankRange&, const RankRange&) = default;
+};
+
 /// Placement, and the spare hosts.
 struct PlacedJob {
   Placement placement;
   std::vector<Host> spares;
+  // Of a job whose number of nodes may change (next_placement.h).
+  std::optional<PlacementRequest> elastic{};
+  std::optional<RankRange> elastic_ranks{};
+  std::optional<Placement> widest{};
 };
 
 /// Removes the last `count` hosts from `hosts` and returns them.

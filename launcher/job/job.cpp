@@ -24,8 +24,9 @@ JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
   policy.trains = request.trains;
   const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
-  policy.find_master =
-      elsewhere && request.placement.nodes.size() > 1 && request.master.address.empty();
+  const bool several =
+      policy.elastic ? policy.elastic->nodes.most > 1 : request.placement.nodes.size() > 1;
+  policy.find_master = elsewhere && several && request.master.address.empty();
   return policy;
 }
 
@@ -58,7 +59,7 @@ Job::Job(asio::io_context& io, JobRequest request)
       signals_(io),
       redactor_(request_.secrets),
       output_(io,
-              {.placement = request_.placement,
+              {.placement = request_.widest ? *request_.widest : request_.placement,
                .policy = request_.logs,
                .job_id = job_id_text(identity_.id),
                .follow_first = is_followed(request_),
@@ -92,7 +93,8 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .shows = [this](int rank, int stream) { return output_.shows(rank, stream); },
                 .watch = [this](int rank, bool on) { return watch(rank, on); },
                 .checkpoint = [this] { return ask_for_checkpoint(); },
-                .training = [this](JobInfo& info) { describe_training(info); }}) {
+                .training = [this](JobInfo& info) { describe_training(info); },
+                .most_ranks = request_.widest ? request_.widest->world_size() : 0}) {
   identity_.grace = request_.policy.grace;
   links_.set_job(identity_.id);
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);

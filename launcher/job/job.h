@@ -40,6 +40,9 @@ struct JobRequest {
   bool bind_by_default = false;  // not on nodes with fewer cores than ranks
   bool tell_binding = false;     // prints where each rank runs
   JobPolicy policy;
+  // With policy.elastic: `placement` and `spares` only list the hosts.
+  std::optional<RankRange> elastic_ranks{};  // of the smallest and the largest job
+  std::optional<Placement> widest{};         // of the largest job
   MasterRequest master;
   LogPolicy logs;
   std::string verdict_file;            // --verdict; empty: none

@@ -57,6 +57,7 @@ void Job::perform(const SendGo& action) {
 }
 
 bool Job::watch(int rank, bool on) {
+  if (rank >= state_.placement().world_size()) return false;
   const auto sent = output_.watch(rank, on);
   if (!sent) return false;
   const int node = state_.placement().ranks[static_cast<std::size_t>(rank)].node_rank;

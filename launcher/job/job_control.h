@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <csignal>
@@ -60,7 +61,8 @@ class JobControl {
     std::function<bool(int rank, int stream)> shows{};
     std::function<bool(int rank, bool on)> watch{};
     std::function<std::string()> checkpoint{};
-    std::function<void(JobInfo&)> training{};  // adds its progress
+    std::function<void(JobInfo&)> training{};  // adds its progress and its size
+    int most_ranks = 0;                        // of its largest epoch, if that is not the first
   };
 
   /// Opens the socket in one of `folders`, if there are any. `known`: facts that do not change
@@ -68,7 +70,8 @@ class JobControl {
   /// Errors:  Error{system} if it cannot be created and no client could reach the job without it.
   JobControl(asio::io_context& io, JobInfo known, const std::vector<std::string>& folders,
              Hooks hooks)
-      : hooks_(std::move(hooks)), world_size_(static_cast<int>(known.ranks)) {
+      : hooks_(std::move(hooks)),
+        world_size_(std::max(hooks_.most_ranks, static_cast<int>(known.ranks))) {
     if (folders.empty()) return;
     const std::string id = known.id;
     const bool detached = !known.log.empty();

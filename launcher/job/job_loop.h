@@ -45,6 +45,10 @@ class Job {
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     info.phase = phases_.newest();
+    if (state_.elastic()) {
+      info.ranks = static_cast<std::uint32_t>(state_.placement().world_size());
+      info.nodes = static_cast<std::uint32_t>(state_.placement().nodes.size());
+    }
     if (!training_) return;
     info.step = training_->step().value_or(-1);
     info.kept = training_->kept();
@@ -81,6 +85,7 @@ class Job {
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
+  void perform(const PauseRanks&) { order_pause(); }
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/hosts/next_placement.h"
+
 namespace ds::launcher {
 
 /// A signal to send some time before the deadline of the job.
@@ -21,6 +23,28 @@ struct ExitSkew {
   friend bool operator==(const ExitSkew&, const ExitSkew&) = default;
 };
 
+/// What follows the loss of a node if no spare fills in. The enumerators have the order of the
+/// option's words.
+enum class OnLoss {
+  smaller,  // the next epoch has fewer nodes, at least the minimum
+  wait      // the job waits for the host, or another one, as long as max_wait allows
+};
+/// When a host that is ready joins. The enumerators have the order of the option's words.
+enum class Admit {
+  automatic,  // a training is paused for it; other programs: as next
+  next,       // at the next restart, or after exit code 94
+  now         // the ranks are stopped for it
+};
+
+/// A job whose number of nodes may change.
+struct ElasticPolicy {
+  NodeRange nodes{};
+  PlacementRequest placing{};  // of every epoch
+  OnLoss on_loss = OnLoss::smaller;
+  Admit admit = Admit::automatic;
+  std::chrono::milliseconds max_wait{600'000};  // for hosts below the minimum, or for on_loss wait
+};
+
 struct JobPolicy {
   std::chrono::milliseconds grace{10'000};        // between TERM and KILL of a stopping rank
   std::chrono::milliseconds node_timeout{8'000};  // a node silent for longer is lost
@@ -34,6 +58,9 @@ struct JobPolicy {
   bool trains = false;                   // ranks are dsrunner: its exit codes are known
   bool find_master = false;              // MASTER_ADDR is to be found before ranks start
   std::vector<int> forwarded_signals{};  // passed on to the ranks
+  std::optional<ElasticPolicy> elastic{};
+  /// Returns whether agents stay for another epoch.
+  [[nodiscard]] bool keeps_agents() const { return max_restarts > 0 || elastic; }
 };
 
 }  // namespace ds::launcher

@@ -15,12 +15,29 @@ namespace ds::launcher {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Returns the placement on all hosts of a job whose nodes are chosen later; nodes then have the
+/// numbers of their hosts.
+Placement placed_on_all(Placement placement, const JobPolicy& policy,
+                        const std::vector<Host>& spares) {
+  if (!policy.elastic) return placement;
+  std::vector<Host> hosts;
+  for (Node& node : placement.nodes) hosts.push_back(std::move(node.host));
+  hosts.insert(hosts.end(), spares.begin(), spares.end());
+  return place_groups(hosts, policy.elastic->placing, placement.epoch);
+}
+
+}  // namespace
+
 JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares)
-    : placement_(std::move(placement)),
+    : placement_(placed_on_all(std::move(placement), policy, spares)),
       policy_(std::move(policy)),
-      roster_(placement_, spares),
-      fleet_({.node_timeout = policy_.node_timeout, .start_timeout = policy_.start_timeout}) {
-  const int hosts = static_cast<int>(placement_.nodes.size() + spares.size());
+      roster_(placement_, elastic() ? std::vector<Host>{} : spares, /*open=*/elastic()),
+      fleet_({.node_timeout = policy_.node_timeout, .start_timeout = policy_.start_timeout}),
+      placed_(!elastic()),
+      most_nodes_(elastic() ? policy_.elastic->nodes.most : 0) {
+  const int hosts = static_cast<int>(roster_.hosts().size());
   for (int host = 0; host < hosts; ++host) fleet_.add(host);
 }
 
@@ -47,6 +64,8 @@ void JobState::settle() {
   for (const Fleet::News& news : fleet_.take_news()) take(news);
   if (phase_ == Phase::running && cause_.kind != Cause::Kind::none) act_on_failure();
   if (earlier_) take_earlier(*std::exchange(earlier_, std::nullopt));
+  if (std::exchange(paused_, false) && phase_ == Phase::running)
+    begin_change({.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"});
   if (std::exchange(ticked_, false)) look_at_clock();
   if (wanted_) stop(*std::exchange(wanted_, std::nullopt));
   if (signo_) obey_signal(*std::exchange(signo_, std::nullopt));
@@ -58,6 +77,7 @@ void JobState::advance() {
   if (begun_ && ranks_left_ == 0 && !std::exchange(end_expected_, true))
     for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.expect_end(agent, policy_.grace);
   if (phase_ == Phase::starting) begin_when_ready();
+  if (phase_ == Phase::running && elastic()) invite_joiners();
   if (phase_ == Phase::running && nodes_done_ == node_count()) {
     phase_ = Phase::stopping;
     release_agents();
@@ -87,13 +107,17 @@ void JobState::begin_epoch() {
   for (const Node& place : placement_.nodes)
     node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
   ranks_left_ = placement_.world_size();
-  for (auto* at : {&say_waiting_at_, &skew_at_, &restart_at_}) at->reset();
+  for (auto* at : {&say_waiting_at_, &skew_at_, &restart_at_, &gather_by_, &stop_at_, &invite_at_,
+                   &pause_by_})
+    at->reset();
+  pause_failed_ = paused_ = false;
   missing_said_for_ = kSayMissingAfter;
   say_missing_at_ = now_ + missing_said_for_;
 }
 
 /// Starts the epoch once every node is ready or has failed; names all bad nodes if any is vacant.
 void JobState::begin_when_ready() {
+  if (!placed_) return gather();
   fill_vacancies();
   if (nodes_ready_ + roster_.vacancies() < node_count()) return;
   if (roster_.has_vacancies()) {
@@ -150,6 +174,7 @@ void JobState::fill_vacancies() {
 std::string JobState::missing_text() const {
   // A list of names that cannot be folded must not fill the screen.
   constexpr std::size_t kRoom = 400;
+  if (!placed_) return absent_text();
   std::vector<std::string> names;
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);
@@ -166,7 +191,9 @@ void JobState::handle(const RankStarted& event) {
   DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
   ranks_[static_cast<std::size_t>(event.rank)].pid = event.pid;
   const bool all = ++ranks_started_ == placement_.world_size();
-  if (!all || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
+  if (all && elastic()) record_start();
+  const bool counted = !elastic() || (!verdict_.epochs.empty() && verdict_.epochs.back().counted);
+  if (!all || !counted || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
   verdict_.restarts.back().took =
       std::chrono::duration_cast<std::chrono::microseconds>(now_ - failed_at_);
 }
@@ -177,7 +204,8 @@ Clock::time_point JobState::wake_at() const {
   // An overdue restart waits for other events, not for the clock.
   const auto restart_at = restart_at_ && *restart_at_ > now_ ? restart_at_ : std::nullopt;
   for (const auto& other :
-       {say_missing_at_, say_waiting_at_, restart_at, deadline_at_, pre_signal_at_, skew_at_})
+       {say_missing_at_, say_waiting_at_, restart_at, deadline_at_, pre_signal_at_, skew_at_,
+        gather_by_, stop_at_, invite_at_, pause_by_})
     if (other) at = std::min(at, *other);
   if (!redials_.empty()) at = std::min(at, redials_.front().first);
   return at;
@@ -201,12 +229,14 @@ void JobState::look_at_clock() {
   if (due(skew_at_)) warn_of_skew();
   if (due(say_waiting_at_)) say_waiting();
   if (due(say_missing_at_)) say_missing();
+  if (elastic()) look_at_members_clock();
 }
 
 void JobState::say_waiting() {
   const auto left = policy_.grace - std::chrono::milliseconds(kSayWaitingAfter);
   if (ranks_left_ > 0 && left > 0ms) {
-    act(Say{waiting_text(placement_, cause_, ranks_left_, left)});
+    const bool failed = cause_.kind != Cause::Kind::none;
+    act(Say{waiting_text(failed ? cause_text(placement_, cause_) : change_.why, ranks_left_, left)});
   } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep()) {
     const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
     act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
@@ -232,7 +262,9 @@ void JobState::send_pre_signal() {
 
 Cause JobState::deadline_cause() const {
   Cause cause{.kind = Cause::Kind::deadline, .span = *policy_.timeout};
-  if (phase_ == Phase::clearing && nodes_done_ == node_count())
+  if (phase_ == Phase::clearing && nodes_done_ == node_count() && elastic())
+    cause.reason = absent_text();
+  else if (phase_ == Phase::clearing && nodes_done_ == node_count())
     cause.reason = fmt::format("the job was waiting for restart {} of {}", verdict_.restarts.size(),
                                policy_.max_restarts);
   else if (begun_)
@@ -253,7 +285,7 @@ void JobState::handle(const Continued&) {
   const std::optional<Clock::duration> pause = fleet_.resume();
   if (!pause) return;
   for (auto* at : {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
-                   &pre_signal_at_, &skew_at_})
+                   &pre_signal_at_, &skew_at_, &gather_by_, &stop_at_, &invite_at_, &pause_by_})
     if (*at) **at += *pause;
   for (auto& [at, agent] : redials_) at += *pause;
   begun_at_ += *pause;

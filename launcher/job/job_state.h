@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/fleet_events.h"
 #include "launcher/fleet/stop_signals.h"
+#include "launcher/hosts/next_placement.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job_policy.h"
 #include "launcher/job/roster.h"
@@ -50,10 +53,21 @@ struct InputFailed {  // standard input cannot be read
   std::string reason{};
 };
 struct OutputWritten {};  // after FlushOutput: all is written or abandoned
+// Of jobs whose number of nodes may change:
+struct HostAdded {  // a new host, or one that was retired
+  Host host{};
+};
+struct HostRetired {  // shall leave the job
+  int host = 0;       // as Roster::host_number
+};
+struct SizeWanted {  // the number of nodes that the job shall have at most
+  int nodes = 0;
+};
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
                            MpiRankFailed, FenceFailed, SignalReceived, Continued, OutputHeld,
-                           OutputClosed, InputFailed, OutputWritten, Tick>;
+                           OutputClosed, InputFailed, OutputWritten, HostAdded, HostRetired,
+                           SizeWanted, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -66,13 +80,15 @@ struct SendGo {  // to every agent that has a Spec, as SignalRanks
 struct SignalRanks {  // signals their main processes
   int signo = 0;
 };
+struct PauseRanks {};   // of a training: all end the same step, keep it, and exit with 94
 struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten or OutputClosed
 struct Conclude {       // print the verdict and exit with its code; the last action
   JobVerdict verdict{};
 };
 using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent,
                             KillAgent, SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats,
-                            SendSweep, DismissAgent, CloseAgent, Say, FlushOutput, Conclude>;
+                            SendSweep, DismissAgent, CloseAgent, Say, PauseRanks, FlushOutput,
+                            Conclude>;
 
 /// The policy of one job: which ranks start when, which failure counts, how the other ranks are
 /// stopped, and whether the job restarts.
@@ -80,8 +96,9 @@ using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks
 ///          spare, or ends the job before it begins, after all nodes have answered, so that every
 ///          bad one is named. The first failure decides: all ranks get TERM once, and KILL a grace
 ///          later. Then either a new epoch starts, with the same ranks in the same places as far as
-///          their hosts live, or the job ends. Conclude comes exactly once: when every agent has
-///          sent Bye or Cleared or is given up and, after success, all output is written.
+///          their hosts live, or the job ends. With --nodes MIN:MAX the hosts that are there then
+///          make the epoch (job_state_members.cpp). Conclude comes exactly once: when every agent
+///          has sent Bye or Cleared or is given up and, after success, all output is written.
 /// Design:  an event only leaves marks (handle(), Fleet); then settle() decides once, in the order
 ///          of its lines. Only functions that settle() calls give orders to other agents.
 /// Threads: one.   Errors: none; an impossible event is a DS_ASSERT, a late one is ignored.
@@ -121,7 +138,12 @@ class JobState {
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] bool finds_master() const { return policy_.find_master; }
   /// Returns whether agents stay for another epoch.
-  [[nodiscard]] bool keeps_agents() const { return policy_.max_restarts > 0; }
+  [[nodiscard]] bool keeps_agents() const { return policy_.keeps_agents(); }
+  /// Returns whether the number of nodes may change.
+  [[nodiscard]] bool elastic() const { return policy_.elastic.has_value(); }
+  /// Returns the number of nodes that an epoch has at most.
+  [[nodiscard]] int most_nodes() const { return most_nodes_; }
+  [[nodiscard]] bool is_retired(int host) const { return retired_.contains(host); }
 
  private:
   static constexpr std::chrono::seconds kSayWaitingAfter{1};
@@ -133,6 +155,17 @@ class JobState {
   static constexpr std::chrono::seconds kRedialAfter{1};
   // After an epoch that ran this long the next restart has no delay.
   static constexpr std::chrono::seconds kGoodRun{60};
+  // Of jobs whose number of nodes may change. Hosts that answer within this time are one change.
+  static constexpr std::chrono::seconds kJoinersTogether{1};
+  // A rank of a training that exits because another one is gone may be reported before that one.
+  static constexpr std::chrono::seconds kOwnErrorWithin{1};
+  // Ranks that exit with 94 sooner are started again with a growing delay.
+  static constexpr std::chrono::seconds kShortEpoch{1};
+  static constexpr std::chrono::seconds kLongestRedial{30};
+  // After so many failed attempts the end of the job does not wait for a host.
+  static constexpr int kFewTries = 2;
+  // A training ends its step within this many node timeouts when it is told to pause.
+  static constexpr int kPauseTimeouts = 10;
 
   // clearing: as stopping, but a new epoch follows. writing: all ranks ended well and their output
   // is being written.
@@ -156,6 +189,32 @@ class JobState {
   void fill_vacancies();
   [[nodiscard]] std::string missing_text() const;
 
+  // job_state_members.cpp: epochs of jobs whose number of nodes may change.
+  void gather();
+  void begin_with_members();
+  void cannot_gather(bool first);
+  void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);
+  [[nodiscard]] std::string absent_text() const;
+  void begin_change(EpochRecord change);
+  void stop_for_change();
+  void member_lost(int agent, int index, const std::string& reason);
+  void host_away(int agent, const std::string& reason, const std::string& stage);
+  void agent_waits(int agent);
+  void invite_joiners();
+  void end_epoch(EpochRecord::Kind kind, const std::string& why);
+  void handle(const HostAdded& event);
+  void handle(const HostRetired& event);
+  void handle(const SizeWanted& event);
+  void leave_if_too_large(const std::string& why);
+  [[nodiscard]] bool is_too_large() const;
+  void drop_retired();
+  void record_start();
+  void look_at_members_clock();
+  [[nodiscard]] std::chrono::milliseconds pause_limit() const {
+    return std::max<std::chrono::milliseconds>(kPauseTimeouts * policy_.node_timeout,
+                                               std::chrono::seconds(10));
+  }
+
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
   void agent_cleared(int agent);
@@ -166,6 +225,7 @@ class JobState {
   void dial_again(int lost, const std::string& reason);
   void redial();
   void drop_redials();
+  void redial_after(std::chrono::milliseconds delay, int agent);
   NodeLoss* loss_of(int agent);
   void set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed);
 
@@ -190,6 +250,7 @@ class JobState {
   }
   void obey_signal(int signo);
   void act_on_failure();
+  [[nodiscard]] std::optional<std::string> why_never_restarted(const Cause& cause) const;
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
   void restart();
   void restart_when_cleared();
@@ -270,6 +331,17 @@ class JobState {
   std::deque<std::pair<Clock::time_point, int>> redials_;  // when, and in place of which agent
   std::vector<Action> actions_;
 
+  // Of jobs whose number of nodes may change.
+  bool placed_ = true;         // the nodes of this epoch are chosen
+  int most_nodes_ = 0;         // of an epoch
+  EpochRecord change_;         // that is under way
+  bool paused_ = false;        // a rank has exited with 94
+  bool pause_failed_ = false;  // the ranks of this epoch do not obey
+  std::set<int> retired_;      // hosts
+  std::set<int> told_of_;      // agents that wait, as was said
+  std::map<int, int> tries_;   // by host: failed attempts to reach it, in a row
+  std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
+
   // Marks of the event being handled, for settle().
   std::optional<Cause> earlier_;  // than cause_
   std::optional<Cause> wanted_;   // why the job shall end
@@ -284,6 +356,7 @@ class JobState {
   std::chrono::milliseconds missing_said_for_{};
   std::optional<Clock::time_point> say_missing_at_, say_waiting_at_, sweep_by_, restart_at_;
   std::optional<Clock::time_point> deadline_at_, pre_signal_at_, skew_at_;
+  std::optional<Clock::time_point> gather_by_, stop_at_, invite_at_, pause_by_;
 };
 
 /// Returns the delay of the next restart after so many restarts in a row of short epochs.

@@ -36,11 +36,11 @@ void JobState::take(const Fleet::News& news) {
     case What::greeted:
       if (fleet_.again(agent)) return;  // it sweeps first
       if (index >= 0) return fleet_.give_spec(agent, index);
-      return roster_.waits(agent);
+      return agent_waits(agent);
     case What::swept:
       set_sweep(agent, NodeLoss::Sweep::done, news.killed);
       if (phase_ == Phase::stopping) return fleet_.dismiss(agent);
-      return roster_.waits(agent);
+      return agent_waits(agent);
     case What::ready:
       ++nodes_ready_;
       if (index == 0) port_ = news.port;
@@ -53,6 +53,7 @@ void JobState::take(const Fleet::News& news) {
       break;
   }
   const std::string reason = loss_reason(news, host_name(agent));
+  if (index < 0 && elastic() && may_restart()) return host_away(agent, reason, loss_stage(news));
   if (index < 0) return waiting_agent_lost(agent, reason);
   const bool ended =
       phase_ == Phase::running ? node(index).ranks_left == 0 : phase_ >= Phase::stopping;
@@ -83,10 +84,9 @@ void JobState::agent_cleared(int agent) {
 void JobState::waiting_agent_lost(int agent, const std::string& reason) {
   const NodeLoss* loss = loss_of(agent);
   const bool unswept = loss != nullptr && loss->sweep == NodeLoss::Sweep::pending;
-  if (unswept && may_restart() && now_ + kRedialAfter + kSweepWithin <= *sweep_by_) {
-    redials_.emplace_back(now_ + kRedialAfter, agent);  // its record in the roster stays
-    return;
-  }
+  const bool in_time = sweep_by_ && now_ + kRedialAfter + kSweepWithin <= *sweep_by_;
+  if (unswept && may_restart() && in_time)
+    return redial_after(kRedialAfter, agent);  // its record in the roster stays
   roster_.remove(agent);
   set_sweep(agent, NodeLoss::Sweep::unreached, 0);
   if (!fleet_.again(agent) && phase_ != Phase::stopping)
@@ -98,6 +98,7 @@ void JobState::node_lost(int agent, bool was_ready, const std::string& reason,
                          const std::string& stage) {
   const int index = roster_.node_of(agent);
   vacate(agent, reason, stage);
+  if (elastic()) return member_lost(agent, index, reason);
   if (!begun_) {
     if (was_ready) --nodes_ready_;
     searching_ = false;  // it included the lost node
@@ -130,6 +131,7 @@ void JobState::vacate(int agent, const std::string& reason, const std::string& s
   // A node may have more ranks than its host has slots: its replacement needs no more than those.
   const int slots = std::min(static_cast<int>(place.ranks.size()), place.host.slots);
   roster_.remove(agent);
+  if (elastic()) return;
   roster_.vacate({index, reason, stage}, slots, roster_.host_number(agent));
 }
 
@@ -149,6 +151,12 @@ void JobState::dial_again(int lost, const std::string& reason) {
   sweep_by_ = now_ + span;
 }
 
+/// Lets redial() dial the host of a lost agent again.
+void JobState::redial_after(std::chrono::milliseconds delay, int agent) {
+  const std::pair<Clock::time_point, int> entry{now_ + delay, agent};
+  redials_.insert(std::ranges::upper_bound(redials_, entry), entry);
+}
+
 /// Dials the hosts whose next attempt is due.
 void JobState::redial() {
   while (!redials_.empty() && redials_.front().first <= now_) {
@@ -158,9 +166,11 @@ void JobState::redial() {
     const int next = roster_.add_again(agent);
     const int added = fleet_.add(roster_.host_number(next), true);
     DS_ASSERT(next == added);
-    loss_of(agent)->swept_by = next;
+    if (NodeLoss* const loss = loss_of(agent)) loss->swept_by = next;
     fleet_.dial(next);
-    fleet_.sweep_within(next, std::chrono::ceil<std::chrono::milliseconds>(*sweep_by_ - now_));
+    fleet_.sweep_within(next, elastic() ? policy_.start_timeout
+                                        : std::chrono::ceil<std::chrono::milliseconds>(
+                                              *sweep_by_ - now_));
   }
 }
 
@@ -191,7 +201,10 @@ void JobState::handle(const RankExited& event) {
   if (!begun_ || ranks_[static_cast<std::size_t>(event.rank)].ended) return;
   rank_ended(event.rank, event.end);
   const bool failed = !event.end.status.success();
-  if (phase_ == Phase::running && failed) {
+  const bool paused = elastic() && event.end.status.code() == contract::kExitPaused;
+  if (paused) {
+    paused_ = paused_ || phase_ == Phase::running;
+  } else if (phase_ == Phase::running && failed) {
     mark_failure(cause_of(event));
   } else if (failed && came_first(cause_of(event))) {
     earlier_ = cause_of(event);
@@ -269,12 +282,15 @@ void JobState::take_earlier(Cause cause) {
   }
   const std::string text = printable(cause_text(placement_, cause));
   act(Say{text + "; this came first"});
-  verdict_.restarts.pop_back();
-  if (std::optional<std::string> why = why_no_restart(cause)) {
+  if (!elastic()) verdict_.restarts.pop_back();
+  if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
     cause.note = std::move(*why);
     return stop(std::move(cause));
   }
-  verdict_.restarts.push_back({.why = text});
+  if (elastic())
+    change_.why = text;
+  else
+    verdict_.restarts.push_back({.why = text});
   cause_ = std::move(cause);
 }
 

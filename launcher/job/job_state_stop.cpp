@@ -25,15 +25,20 @@ bool was_told_to_end(const Cause& cause) {
 
 /// Ends the job for the first failure, cause_, or restarts all ranks.
 void JobState::act_on_failure() {
+  if (elastic() && !why_never_restarted(cause_)) {
+    const bool lost = cause_.kind == Cause::Kind::node;
+    return begin_change({.kind = lost ? EpochRecord::Kind::lost : EpochRecord::Kind::failed,
+                         .why = printable(cause_text(placement_, cause_)),
+                         .counted = !lost});
+  }
   std::optional<std::string> why = why_no_restart(cause_);
   if (!why) return restart();
   cause_.note = std::move(*why);
   stop(std::move(cause_));
 }
 
-/// Returns why no restart is allowed (empty text if none was requested); nothing if one is.
-std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
-  if (policy_.max_restarts == 0) return "";
+/// Returns why no restart may follow this cause, however many are left; nothing if one may.
+std::optional<std::string> JobState::why_never_restarted(const Cause& cause) const {
   if (!cause.end.cause.empty()) return "it would fail again";
   std::optional<int> code;
   if (cause.kind == Cause::Kind::rank) code = cause.end.status.code();
@@ -41,6 +46,13 @@ std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (code == contract::kExitDoNotRestart) return "it asks not to be restarted";
   if (policy_.trains && (code == contract::kExitUsage || code == contract::kExitConfig))
     return "its configuration or data must be changed first";
+  return std::nullopt;
+}
+
+/// Returns why no restart is allowed (empty text if none was requested); nothing if one is.
+std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
+  if (!elastic() && policy_.max_restarts == 0) return "";
+  if (auto why = why_never_restarted(cause)) return why;
   const int used = static_cast<int>(verdict_.restarts.size());
   if (used >= policy_.max_restarts) return fmt::format("after {}", count_of(used, "restart"));
   return std::nullopt;
@@ -69,6 +81,7 @@ void JobState::restart() {
 
 void JobState::restart_when_cleared() {
   if (nodes_done_ < node_count()) return;
+  if (elastic()) return gather();
   fill_vacancies();
   if (roster_.has_vacancies()) {
     if (roster_.help_is_coming()) return;
@@ -78,13 +91,15 @@ void JobState::restart_when_cleared() {
   }
   if (now_ < *restart_at_) return;
   ++placement_.epoch;
+  ++placement_.restarts;
   begin_epoch();
   for (const Node& place : placement_.nodes)
     fleet_.give_spec(roster_.agent_of(place.node_rank), place.node_rank);
 }
 
 void JobState::stop(Cause cause) {
-  const bool first = phase_ != Phase::clearing;  // otherwise its ranks are already stopping
+  // Otherwise its ranks are already stopping.
+  const bool first = phase_ != Phase::clearing || stop_at_;
   phase_ = Phase::stopping;
   cause_ = std::move(cause);
   searching_ = false;
@@ -99,12 +114,17 @@ void JobState::stop(Cause cause) {
 /// Cancels all deadlines of an ending job and dismisses idle agents. Agents that have not greeted
 /// end when their channel closes.
 void JobState::release_agents() {
-  for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_})
+  for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_,
+                   &gather_by_, &stop_at_, &invite_at_, &pause_by_})
     at->reset();
   drop_redials();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   for (int agent = 0; agent < fleet_.size(); ++agent) {
-    if (is_sweeper(agent))
+    const auto tries = tries_.find(roster_.host_number(agent));
+    if (is_sweeper(agent) && tries != tries_.end() && tries->second >= kFewTries) {
+      fleet_.close(agent);
+      waiting_agent_lost(agent, {});
+    } else if (is_sweeper(agent))
       fleet_.sweep_within(agent, kSweepWithin);
     else if (fleet_.stage(agent) == Stage::opening)
       fleet_.close(agent);

@@ -1,5 +1,6 @@
 #include "launcher/job/output_hub.h"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace {
 /// The longest wait for log files after everything else has ended.
 constexpr std::chrono::seconds kFilePatience{10};
 
+/// `hosts`: the machines' own names, by node; empty: not known yet.
 std::vector<RankName> rank_names(const Placement& placement,
                                  const std::vector<std::string>& hosts) {
   std::vector<RankName> names;
@@ -21,7 +23,7 @@ std::vector<RankName> rank_names(const Placement& placement,
                      .local_rank = place.local_rank,
                      .node_rank = placement.shown_node(place.node_rank),
                      .node = placement.nodes[node].host.name,
-                     .host = printable(hosts[node]),
+                     .host = hosts.empty() ? std::string() : printable(hosts[node]),
                      .group = placement.groups[static_cast<std::size_t>(place.group)].name});
   }
   return names;
@@ -36,6 +38,7 @@ OutputHub::OutputHub(asio::io_context& io, const Setup& setup, Events events)
       job_id_(setup.job_id),
       plan_(plan_output(policy_, setup.placement, job_id_,
                         look_at_screens(setup.out_fd, setup.err_fd))),
+      names_(rank_names(setup.placement, {})),
       flow_(setup.placement.nodes.size(), events_.on_credit),
       last_(setup.placement.world_size()),
       prefixes_(plan_.prefix, plan_.colour[0], plan_.colour[1]),
@@ -81,8 +84,10 @@ void OutputHub::fill(Spec& spec, const Placement& placement) {
 
 void OutputHub::start(const Placement& placement, const std::vector<std::string>& hosts) {
   if (prefixes_.ranks() == 0) clock_.start();
-  prefixes_.set_names(rank_names(placement, hosts));
-  if (fold_) fold_->start(plan_.shown);
+  std::ranges::copy(rank_names(placement, hosts), names_.begin());
+  prefixes_.set_names(names_);
+  const auto ranks = static_cast<std::ptrdiff_t>(placement.ranks.size());
+  if (fold_) fold_->start({plan_.shown.begin(), plan_.shown.begin() + ranks});
   if (plan_.untouched) return;
   relay_.set_prefixes(prefixes_.all(clock_.of(clock_.started())));
   if (prefixes_.has_time()) relay_.set_timed(prefixes_, clock_);

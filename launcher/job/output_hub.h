@@ -40,7 +40,7 @@ class OutputHub {
     std::function<void()> on_written;  // after finish(): all is written or abandoned
   };
   struct Setup {
-    const Placement& placement;
+    const Placement& placement;  // of the largest epoch
     const LogPolicy& policy;
     std::string job_id;
     bool follow_first = false;  // standard output of rank 0 is sent even if it is not shown
@@ -118,6 +118,7 @@ class OutputHub {
   std::string job_id_;
   OutputPlan plan_;
   std::set<int> watched_;                  // ranks
+  std::vector<RankName> names_;            // by rank; of its last epoch, if it has ended
   std::map<int, std::string> incomplete_;  // by agent
   FlowControl flow_;
   NodeClocks clocks_;

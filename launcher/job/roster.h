@@ -22,10 +22,13 @@ namespace ds::launcher {
 /// Cost:    O(log agents), times the different numbers of slots that hosts have.
 class Roster {
  public:
-  Roster(const Placement& placement, const std::vector<Host>& spares) {
+  /// `open`: no agent has a node before seat() gives it one.
+  Roster(const Placement& placement, const std::vector<Host>& spares, bool open = false) {
     for (const Node& node : placement.nodes) {
       hosts_.push_back(node.host);
-      by_node_.push_back(add(node.node_rank, node.node_rank, false));
+      const int agent = add(node.node_rank, open ? -1 : node.node_rank, false);
+      by_node_.push_back(open ? -1 : agent);
+      seated_ += open ? 0 : 1;
     }
     for (const Host& spare : spares) {
       hosts_.push_back(spare);
@@ -45,13 +48,58 @@ class Roster {
 
   /// Adds an agent for the host of a lost one.
   int add_again(int lost_agent) { return add(record(lost_agent).host, -1, true); }
+  /// Adds a host. Its number is the highest so far.
+  int add_host(Host host) {
+    hosts_.push_back(std::move(host));
+    return static_cast<int>(hosts_.size()) - 1;
+  }
+  /// Adds the first agent of an added host.
+  int add_agent(int host) { return add(host, -1, false); }
+  [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
+
+  // For jobs whose number of nodes changes.
+  /// Lets these agents fill the nodes, in the order of nodes. Other agents that had one wait.
+  void seat(const std::vector<int>& agents) {
+    for (const int agent : std::exchange(by_node_, {}))
+      if (agent >= 0) {
+        record(agent).node = -1;
+        set_wait(agent, Wait::waiting);
+      }
+    for (const int agent : agents) {
+      set_wait(agent, Wait::no);
+      record(agent).node = static_cast<int>(by_node_.size());
+      by_node_.push_back(agent);
+    }
+    seated_ = static_cast<int>(agents.size());
+  }
+  /// Takes an agent off its node for good.
+  void leave(int agent) {
+    remove(agent);
+    record(agent).node = -1;
+  }
+  /// Returns how many nodes have an agent.
+  [[nodiscard]] int seated() const { return seated_; }
+  /// Returns how many agents wait for a node.
+  [[nodiscard]] int waiting() const { return static_cast<int>(waiting_.size()); }
+  /// Returns these agents: hosts that were never lost before the others, then by number.
+  [[nodiscard]] std::vector<int> waiting_agents() const {
+    std::vector<int> agents;
+    for (const auto& [slots, again, agent] : waiting_) agents.push_back(agent);
+    std::ranges::sort(agents, {}, [this](int agent) {
+      return std::pair(record(agent).again, record(agent).again ? agent : record(agent).host);
+    });
+    return agents;
+  }
   /// Lets an agent without a node fill one from now on.
   void waits(int agent) { set_wait(agent, Wait::waiting); }
   /// Removes an agent that is gone. No agent fills its node, if it had one.
   void remove(int agent) {
     set_wait(agent, Wait::no);
     const int node = record(agent).node;
-    if (node >= 0 && agent_of(node) == agent) by_node_[static_cast<std::size_t>(node)] = -1;
+    const bool seated = node >= 0 && std::cmp_less(node, by_node_.size());
+    if (!seated || agent_of(node) != agent) return;
+    by_node_[static_cast<std::size_t>(node)] = -1;
+    --seated_;
   }
 
   /// Records that the node needs another agent, on a host with this many slots. `host`: the number
@@ -91,6 +139,7 @@ class Roster {
       vacant_of_host_.erase(filled.host);
       record(*agent).node = filled.why.node;
       by_node_[static_cast<std::size_t>(filled.why.node)] = *agent;
+      ++seated_;
       return std::move(filled.why);
     }
     return std::nullopt;
@@ -152,6 +201,7 @@ class Roster {
   std::vector<Host> hosts_;
   std::vector<Record> records_;
   std::vector<int> by_node_;
+  int seated_ = 0;
   std::set<std::tuple<int, bool, int>> waiting_;       // slots of the host, dialed again?, agent
   std::multiset<int> coming_;                          // slots of their hosts
   std::map<int, int> waiting_again_;                   // by host: the agent that was dialed again

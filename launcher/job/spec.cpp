@@ -125,8 +125,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   const EnvList others = node_env(placement, node, identity, facts, request.environment);
   spec.inherit_env = !(local && request.environment.here);
   spec.env.insert(spec.env.end(), others.begin(), others.end());
-  spec.env.emplace_back(contract::kRestartCount,
-                        std::to_string(placement.epoch - placement.first_epoch));
+  spec.env.emplace_back(contract::kRestartCount, std::to_string(placement.restarts));
   spec.env.emplace_back(contract::kMaxRestarts, std::to_string(request.policy.max_restarts));
   spec.umask = request.umask;
   spec.isolate = request.isolate;
@@ -140,7 +139,10 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.hold_port = node == 0 && (request.master.address.empty() || request.master.port == 0);
   spec.port = request.master.port;
   spec.job_cookie = job_id_text(identity.id);
-  spec.keep_agent = request.policy.max_restarts > 0;
+  spec.keep_agent = request.policy.keeps_agents();
+  if (request.elastic_ranks)
+    spec.env.emplace_back(contract::kElasticRanks, fmt::format("{}:{}", request.elastic_ranks->least,
+                                                               request.elastic_ranks->most));
   if (request.mpi != MpiWire::none)
     spec.mpi =
         mpi_spec(request.mpi, placement, fmt::format("{}-{}", identity.mpi_space, placement.epoch));

@@ -176,10 +176,9 @@ std::string headline(const JobVerdict& verdict) {
   return printable(text);
 }
 
-std::string waiting_text(const Placement& placement, const Cause& cause, int ranks_left,
-                         std::chrono::milliseconds left) {
+std::string waiting_text(const std::string& why, int ranks_left, std::chrono::milliseconds left) {
   return printable(fmt::format(
-      "{}; waiting up to {} s for {} to stop", cause_text(placement, cause),
+      "{}; waiting up to {} s for {} to stop", why,
       std::chrono::ceil<std::chrono::seconds>(left).count(), count_of(ranks_left, "rank")));
 }
 

@@ -107,6 +107,22 @@ struct RestartRecord {
   std::optional<std::chrono::microseconds> took{};  // from failure until all ranks ran
 };
 
+/// How one epoch followed another in a job whose number of nodes may change.
+struct EpochRecord {
+  enum class Kind { start, lost, failed, paused, joined, left };
+  Kind kind = Kind::start;
+  std::string why{};           // one line; empty: the start of the job
+  bool counted = false;        // against --max-restarts
+  std::uint64_t epoch = 0;     // the new one
+  int nodes_before = 0, nodes = 0;
+  int ranks_before = 0, ranks = 0;
+  // Of a lost node: from its last message until the loss was noticed.
+  std::chrono::microseconds seen{};
+  // From then on, or from the start of the job: until no rank of the earlier epoch ran, until the
+  // new one had its nodes, until all its ranks ran.
+  std::optional<std::chrono::microseconds> stopped{}, placed{}, started{};
+};
+
 struct JobVerdict {
   Placement placement;  // of the last epoch
   Cause cause{};
@@ -115,6 +131,7 @@ struct JobVerdict {
   std::vector<int> unanswered{};  // nodes that were given up
   std::vector<NodeLoss> losses{};
   std::vector<RestartRecord> restarts{};
+  std::vector<EpochRecord> epochs{};    // of a job whose number of nodes may change
   std::vector<std::string> replaced{};  // "n2 by n5: connection refused"
   std::chrono::milliseconds ran{};      // from its start to its end
 };
@@ -130,8 +147,7 @@ std::string cause_text(const Placement& placement, const Cause& cause);
 /// Returns the last line: the cause and the end of other ranks; empty for a job that ended well.
 std::string headline(const JobVerdict& verdict);
 /// Returns the line that is shown while other ranks are still stopping.
-std::string waiting_text(const Placement& placement, const Cause& cause, int ranks_left,
-                         std::chrono::milliseconds left);
+std::string waiting_text(const std::string& why, int ranks_left, std::chrono::milliseconds left);
 
 /// Returns every node that could not be used, as a table; a single node as a line.
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad);

@@ -1,6 +1,8 @@
 // Hosts of a job: reads the named hosts, asks for unknown slots and applies the selection.
 #include "launcher/commands/start/find_hosts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include "launcher/cli/forward_env.h"
 #include "launcher/commands/pods/pod_words.h"
 #include "launcher/commands/start/routes.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"
@@ -137,6 +140,37 @@ void make_spares_of_unknown(std::vector<Host>& hosts) {
   for (Host& host : unknown) host.slots = slots;
 }
 
+/// Returns how many hosts need not answer.
+int spares_of(const Options& options, std::size_t hosts) {
+  if (!options.failure.nodes) return options.failure.spares;
+  return std::max(static_cast<int>(hosts) - options.failure.nodes->least, 0);
+}
+
+/// Places a job whose number of nodes may change: on its first hosts; the others are spares.
+PlacedJob place_elastic(NodeRange range, std::vector<Host> hosts, const PlacementRequest& request,
+                        std::uint64_t epoch) {
+  if (std::cmp_less(hosts.size(), range.least))
+    throw Error(ErrorKind::config,
+                fmt::format("--nodes {}:{} needs at least {}, but {} given", range.least,
+                            range.most, counted(range.least, "host"),
+                            hosts.size() == 1 ? "1 is" : fmt::format("{} are", hosts.size())),
+                "name more hosts with --hostfile or --host, or lower MIN");
+  PlacedJob placed;
+  placed.elastic = request;
+  placed.elastic_ranks = elastic_ranks(hosts, request, range);  // refuses hosts without room
+  if (placed.elastic_ranks->most > kMostRanks)
+    throw Error(ErrorKind::config,
+                fmt::format("--nodes {}:{} allows {} ranks; a job can have at most {}", range.least,
+                            range.most, placed.elastic_ranks->most, kMostRanks),
+                "lower MAX or the slots of the hosts");
+  placed.widest = widest_placement(hosts, request, range, epoch);
+  const std::size_t first = std::min(hosts.size(), static_cast<std::size_t>(range.most));
+  placed.spares.assign(hosts.begin() + static_cast<std::ptrdiff_t>(first), hosts.end());
+  hosts.resize(first);
+  placed.placement = place_groups(hosts, request, epoch);
+  return placed;
+}
+
 /// Sets the slots of hosts with kAutoSlots: reads this machine's facts, asks the other hosts.
 void find_auto_slots(std::vector<Host>& hosts, const Options& options,
                      const std::function<void(const std::string&)>& say) {
@@ -159,7 +193,7 @@ void find_auto_slots(std::vector<Host>& hosts, const Options& options,
     hellos = ask_hosts(io, others, ways,
                        {.start_timeout = start_timeout(reach),
                         .timeout = options.failure.timeout,
-                        .spares = options.failure.spares,
+                        .spares = spares_of(options, hosts.size()),
                         .say = say});
   auto route = routes.by_host.begin();
   auto hello = hellos.begin();
@@ -233,6 +267,7 @@ PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64
   request.oversubscribe = options.hosts.oversubscribe != Oversubscribe::off;
   request.rounds = options.hosts.oversubscribe == Oversubscribe::rounds;
   request.ranks_per_host = ranks_per_host(options, request.groups);
+  if (options.failure.nodes) return place_elastic(*options.failure.nodes, hosts, request, epoch);
   PlacedJob placed;
   placed.spares = take_spares(hosts, options.failure.spares);
   placed.placement = place_groups(hosts, request, epoch);

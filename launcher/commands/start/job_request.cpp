@@ -153,6 +153,9 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
   request.bind_by_default = binding.by_default;
   request.tell_binding = options.hosts.report_bindings;
   request.policy = options.failure;
+  if (request.policy.elastic) request.policy.elastic->placing = *placed.elastic;
+  request.elastic_ranks = placed.elastic_ranks;
+  request.widest = std::move(placed.widest);
   request.master = options.master;
   if (options.failure.verdict) request.verdict_file = fs::absolute(*options.failure.verdict);
   request.control_folders = socket_folders(own_variable, ::geteuid());
@@ -164,6 +167,11 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
     request.on_running = background->on_running;
   }
   return request;
+}
+
+void lengthen_max_wait(JobPolicy& policy, const FailureOptions& options) {
+  if (policy.elastic && !options.max_wait)
+    policy.elastic->max_wait = std::max(policy.elastic->max_wait, policy.start_timeout);
 }
 
 bool runs_here(const Host& host, TransportChoice transport) {

@@ -43,6 +43,9 @@ std::vector<Host> hosts_of(const PlacedJob& placed);
 JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
                        const Background* background);
 
+/// Makes the default of --max-wait at least as long as the start timeout, which must be set.
+void lengthen_max_wait(JobPolicy& policy, const FailureOptions& options);
+
 /// Returns whether a host is this machine under the chosen transport.
 bool runs_here(const Host& host, TransportChoice transport);
 

@@ -170,6 +170,7 @@ class JoinedJob {
     JobRequest request = job_request(options_, std::move(placed), std::move(parts), background_);
     request.routes = std::move(routes);
     request.policy.start_timeout = setup_.wait;
+    lengthen_max_wait(request.policy, options_.failure);
     request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;

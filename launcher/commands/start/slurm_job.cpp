@@ -79,6 +79,7 @@ const char* launchers_option(const Options& options, const SlurmRank& place) {
   if (failure.pre_signal) return "--pre-signal";
   if (failure.max_restarts > 0) return "--max-restarts";
   if (failure.spares > 0) return "--spares";
+  if (failure.nodes) return "--nodes";
   if (failure.verdict) return "--verdict";
   if (!options.logs.policy.folder.empty()) return "--log-dir";
   if (options.logs.policy.fold) return "--fold";

@@ -1,0 +1,323 @@
+// Jobs whose number of nodes changes: who is in the next epoch, what counts, what is waited for.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "launcher/job/membership.h"
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+JobPolicy elastic(int least, int most, JobPolicy policy = {.max_restarts = 3}) {
+  policy.elastic = ElasticPolicy{.nodes = {least, most}, .max_wait = 60s};
+  return policy;
+}
+
+/// A job on hosts n0, n1... that runs since kT0, on the first `most` of them.
+JobState started(int hosts, int ranks, const JobPolicy& policy) {
+  JobState job(placement_of(hosts, ranks), policy);
+  job.on(Start{}, kT0);
+  for (int agent = 0; agent < hosts; ++agent) job.on(AgentGreeted{agent}, kT0);
+  for (int agent = 0; agent < std::min(hosts, policy.elastic->nodes.most); ++agent)
+    job.on(AgentReady{agent, 4000}, kT0);
+  REQUIRE(job.phase_name() == "running");
+  return job;
+}
+
+std::string hosts_of(const JobState& job) {
+  std::string text;
+  for (const Node& node : job.placement().nodes)
+    text += (text.empty() ? "" : " ") + node.host.name;
+  return text;
+}
+
+/// All ranks of these agents are gone; returns what the last agent brings.
+std::string clear(JobState& job, std::initializer_list<int> agents, ds::Clock::time_point at = kT0) {
+  std::string text;
+  for (const int agent : agents) text = text_of(job.on(AgentCleared{agent}, at));
+  return text;
+}
+
+/// These agents are ready; returns what the last one brings.
+std::string ready(JobState& job, std::initializer_list<int> agents, ds::Clock::time_point at = kT0) {
+  std::string text;
+  for (const int agent : agents) text = text_of(job.on(AgentReady{agent, 5000}, at));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("nodes are chosen once the hosts are there; those beyond MAX wait") {
+  JobState job(placement_of(4, 2), elastic(2, 3));
+  CHECK(text_of(job.on(Start{}, kT0)) == "open 0, open 1, open 2, open 3");
+  CHECK(job.on(AgentGreeted{3}, kT0).empty());
+  CHECK(job.on(AgentGreeted{1}, kT0).empty());
+  CHECK(text_of(job.on(AgentGreeted{0}, kT0)) == "spec 0, spec 1, spec 2 to 3");
+  CHECK(hosts_of(job) == "n0 n1 n3");
+  CHECK(job.placement().epoch == 0);
+  CHECK(ready(job, {0, 1, 3}) == "go 5000");
+  CHECK(job.placement().world_size() == 6);
+  CHECK(job.on(AgentGreeted{2}, kT0).empty());  // there is no room for it
+}
+
+TEST_CASE("the job begins with the hosts that are ready at the start timeout") {
+  JobState job(placement_of(4, 1), elastic(2, 4, {.start_timeout = 20s}));
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{3}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  CHECK(text_of(job.on(AgentLost{1, "n1: refused"}, kT0)) == "close 1");
+  CHECK(let_pass(job, {0, 3}, kT0 + 19s).find("spec") == std::string::npos);
+  const std::string text = let_pass(job, {0, 3}, kT0 + 20s);
+  CHECK(text.ends_with("spec 0, spec 1 to 3"));
+  CHECK(hosts_of(job) == "n0 n3");
+}
+
+TEST_CASE("fewer than MIN at the start: every bad host is named, and the job ends") {
+  JobState job(placement_of(3, 1), elastic(2, 3));
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  job.on(AgentLost{1, "n1: refused"}, kT0);
+  const auto actions = job.on(AgentLost{2, "n2: no route"}, kT0);
+  CHECK(text_of(actions) == "close 2, say, dismiss 0");
+  CHECK(said_by(actions).find("2 of 3 nodes cannot be used") != std::string::npos);
+  CHECK(said_by(actions).find("1 of at least 2 nodes is ready") != std::string::npos);
+  CHECK(goodbye(job, {0}) == "close 0, finish 69, bad 1,2");
+}
+
+TEST_CASE("after a loss the survivors go on without it, and no restart is counted") {
+  JobState job = started(4, 2, elastic(2, 4));
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) ==
+        "close 1, open 4, say, stop 0 10000, stop 2 10000, stop 3 10000");
+  for (const int rank : {0, 1, 4, 5, 6, 7}) job.on(signaled(rank, SIGTERM), kT0);
+  CHECK(clear(job, {0, 2, 3}) == "say, spec 0, spec 1 to 2, spec 2 to 3");
+  CHECK(hosts_of(job) == "n0 n2 n3");
+  CHECK(job.placement().world_size() == 6);
+  CHECK(job.placement().epoch == 1);
+  CHECK(job.placement().restarts == 0);
+  CHECK(ready(job, {0, 2, 3}) == "go 5000");
+  for (int rank = 0; rank < 6; ++rank) job.on(RankStarted{rank, 100 + rank}, kT0 + 30ms);
+  for (int rank = 0; rank < 6; ++rank) job.on(exited(rank, 0), kT0 + 1s);
+  job.on(AgentLost{4, "n1: no route"}, kT0 + 1s);
+  CHECK(clear(job, {0, 2, 3}, kT0 + 1s) == "dismiss 0, dismiss 2, dismiss 3");
+  goodbye(job, {0, 2, 3}, kT0 + 1s);
+  const auto actions = job.on(OutputWritten{}, kT0 + 1s);
+  const auto& verdict = std::get<Conclude>(actions.back()).verdict;
+  CHECK(text_of(verdict) == "finish 0, well, unswept n1");
+  CHECK(verdict.restarts.empty());
+  REQUIRE(verdict.epochs.size() == 2);
+  CHECK(verdict.epochs[0].kind == EpochRecord::Kind::start);
+  CHECK(verdict.epochs[1].kind == EpochRecord::Kind::lost);
+  CHECK(verdict.epochs[1].nodes_before == 4);
+  CHECK(verdict.epochs[1].nodes == 3);
+  CHECK(verdict.epochs[1].ranks == 6);
+  CHECK(verdict.epochs[1].started == 30ms);
+}
+
+TEST_CASE("a waiting spare fills in for a lost node") {
+  JobState job = started(3, 1, elastic(1, 2));
+  job.on(AgentLost{0, "n0: reset"}, kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  CHECK(clear(job, {1}) == "say, spec 0 to 1, spec 1 to 2");
+  CHECK(hosts_of(job) == "n1 n2");
+}
+
+TEST_CASE("a lost host that answers joins at the next restart, behind the survivors") {
+  JobState job = started(3, 1, elastic(1, 3));
+  job.on(AgentLost{0, "n0: reset"}, kT0);
+  for (const int rank : {1, 2}) job.on(signaled(rank, SIGTERM), kT0);
+  clear(job, {1, 2});
+  ready(job, {1, 2});
+  job.on(AgentGreeted{3}, kT0 + 5s);
+  CHECK(said_by(job.on(AgentSwept{3, 0}, kT0 + 5s)) == "n0 is ready and joins at the next restart\n");
+  CHECK(job.placement().epoch == 1);
+  job.on(exited(0, 7), kT0 + 6s);
+  job.on(signaled(1, SIGTERM), kT0 + 6s);
+  CHECK(clear(job, {1, 2}, kT0 + 6s) == "say, spec 0 to 1, spec 1 to 2, spec 2 to 3");
+  CHECK(hosts_of(job) == "n1 n2 n0");
+  CHECK(job.placement().restarts == 1);
+}
+
+TEST_CASE("exit code 94 begins the next epoch at once with all who are there, and counts nothing") {
+  JobState job = started(2, 1, elastic(1, 3));
+  job.on(HostAdded{{.name = "new"}}, kT0);
+  job.on(AgentGreeted{2}, kT0 + 2s);
+  CHECK(text_of(job.on(exited(0, 94), kT0 + 3s)) == "say");
+  job.on(exited(1, 94), kT0 + 3s);
+  CHECK(clear(job, {0, 1}, kT0 + 3s) == "say, spec 0, spec 1, spec 2");
+  CHECK(hosts_of(job) == "n0 n1 new");
+  CHECK(job.placement().restarts == 0);
+  CHECK(ready(job, {0, 1, 2}, kT0 + 3s) == "go 5000");
+}
+
+TEST_CASE("ranks that do not follow a 94 are stopped after the grace") {
+  JobState job = started(2, 1, elastic(1, 2, {.grace = 2s, .max_restarts = 3}));
+  CHECK(text_of(job.on(exited(0, 94), kT0)) == "say");
+  clear(job, {0});
+  CHECK(let_pass(job, {0, 1}, kT0 + 2s) == "say, stop 1 2000");
+  job.on(signaled(1, SIGTERM), kT0 + 2s);
+  CHECK(clear(job, {1}, kT0 + 2s) == "say, spec 0, spec 1");
+}
+
+TEST_CASE("ranks that exit with 94 again and again wait longer and longer") {
+  JobState job = started(1, 1, elastic(1, 1));
+  job.on(exited(0, 94), kT0 + 10ms);
+  CHECK(clear(job, {0}, kT0 + 10ms) == "say, spec 0");
+  ready(job, {0}, kT0 + 10ms);
+  job.on(exited(0, 94), kT0 + 20ms);
+  CHECK(clear(job, {0}, kT0 + 20ms).empty());
+  CHECK(let_pass(job, {0}, kT0 + 1020ms) == "say, spec 0");
+}
+
+TEST_CASE("a rank's own failure counts, up to --max-restarts") {
+  JobState job = started(2, 1, elastic(1, 2, {.max_restarts = 1}));
+  job.on(exited(0, 5), kT0);
+  job.on(signaled(1, SIGTERM), kT0);
+  CHECK(clear(job, {0, 1}) == "say, spec 0, spec 1");
+  ready(job, {0, 1});
+  job.on(exited(0, 5), kT0 + 1s);
+  job.on(signaled(1, SIGTERM), kT0 + 1s);
+  CHECK(clear(job, {0, 1}, kT0 + 1s) == "dismiss 0, dismiss 1");
+  CHECK(job.cause().note == "after 1 restart");
+  CHECK(goodbye(job, {0, 1}, kT0 + 1s) == "close 1, finish 5, rank 0, 1 after it");
+}
+
+TEST_CASE("a failure that the loss of a node explains does not count") {
+  JobState job = started(2, 1, elastic(1, 2, {.max_restarts = 0}));
+  job.on(exited(0, 1), kT0);  // its peer is gone
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0 + 1s)) == "close 1, open 2, say");
+  CHECK(clear(job, {0}, kT0 + 1s) == "say, spec 0");
+  CHECK(job.placement().restarts == 0);
+}
+
+TEST_CASE("what must not be restarted ends an elastic job as well") {
+  JobState job = started(2, 1, elastic(1, 2));
+  CHECK(text_of(job.on(exited(0, 93), kT0)) == "stop 0 10000, stop 1 10000");
+}
+
+TEST_CASE("below MIN the job waits for hosts, and ends with the cause if they do not come") {
+  JobState job = started(2, 1, elastic(2, 2, {.node_timeout = 0ms, .max_restarts = 3}));
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  const auto actions = job.on(AgentCleared{0}, kT0);
+  CHECK(said_by(actions) == "waiting up to 60 s for hosts: 1 of at least 2 are ready\n");
+  JobState never = job;
+  job.on(AgentGreeted{2}, kT0 + 3s);
+  CHECK(text_of(job.on(AgentSwept{2, 0}, kT0 + 3s)) == "say, spec 0, spec 1 to 2");
+
+  never.on(AgentLost{2, "n1: no route"}, kT0 + 1s);
+  CHECK(let_pass(never, {0}, kT0 + 59s).find("dismiss") == std::string::npos);
+  CHECK(let_pass(never, {0}, kT0 + 60s).find("dismiss 0") != std::string::npos);
+  CHECK(never.cause().note == "1 of at least 2 nodes is ready after 60 s");
+  CHECK(never.cause().kind == Cause::Kind::node);
+}
+
+TEST_CASE("--on-loss wait keeps the size, until the wait is over") {
+  JobPolicy policy = elastic(1, 2, {.node_timeout = 0ms});
+  policy.elastic->on_loss = OnLoss::wait;
+  JobState job = started(2, 1, policy);
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  CHECK(clear(job, {0}) == "say");
+  JobState alone = job;
+  job.on(AgentGreeted{2}, kT0);
+  CHECK(text_of(job.on(AgentSwept{2, 0}, kT0)) == "say, spec 0, spec 1 to 2");
+  alone.on(AgentLost{2, "n1: no route"}, kT0 + 1s);
+  CHECK(let_pass(alone, {0}, kT0 + 60s).ends_with("say, spec 0"));
+}
+
+TEST_CASE("a node that is lost before its ranks begin: the others clear up and begin without it") {
+  JobState job(placement_of(3, 1), elastic(1, 3));
+  job.on(Start{}, kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentGreeted{agent}, kT0);
+  job.on(AgentReady{0, 4000}, kT0);
+  CHECK(text_of(job.on(AgentLost{2, "n2: reset"}, kT0)) ==
+        "close 2, open 3, say, stop 0 10000, stop 1 10000");
+  CHECK(clear(job, {0, 1}) == "say, spec 0, spec 1");
+  CHECK(ready(job, {0, 1}) == "go 5000");
+  CHECK(hosts_of(job) == "n0 n1");
+}
+
+TEST_CASE("a training: KILL at once after a loss, a pause for hosts that join") {
+  JobState job = started(2, 1, elastic(1, 2, {.max_restarts = 3, .trains = true}));
+  CHECK(text_of(job.on(AgentLost{1, "n1: reset"}, kT0)) == "close 1, open 2, say, kill 0");
+  job.on(signaled(0, SIGKILL), kT0);
+  CHECK(clear(job, {0}) == "say, spec 0");
+  CHECK(ready(job, {0}) == "go 5000");
+  job.on(AgentGreeted{2}, kT0 + 5s);
+  CHECK(job.on(AgentSwept{2, 0}, kT0 + 5s).empty());
+  CHECK(let_pass(job, {0, 2}, kT0 + 6s) == "say, PauseRanks");
+  CHECK(text_of(job.on(exited(0, 94), kT0 + 7s)) == "say");
+  CHECK(clear(job, {0}, kT0 + 7s) == "say, spec 0, spec 1 to 2");
+}
+
+TEST_CASE("a pause that is not obeyed is said once, and the epoch goes on") {
+  JobPolicy policy = elastic(1, 2, {.node_timeout = 2s, .trains = true});
+  JobState job(placement_of(2, 1), policy);
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  job.on(AgentLost{1, "n1: refused"}, kT0);
+  job.on(AgentReady{0, 4000}, kT0);
+  CHECK(let_pass(job, {0}, kT0 + 1s) == "open 2");
+  job.on(AgentGreeted{2}, kT0 + 1s);
+  job.on(AgentSwept{2, 0}, kT0 + 1s);
+  CHECK(let_pass(job, {0, 2}, kT0 + 2s) == "say, PauseRanks");
+  CHECK(let_pass(job, {0, 2}, kT0 + 21s).empty());
+  CHECK(let_pass(job, {0, 2}, kT0 + 22s) == "say");
+  CHECK(let_pass(job, {0, 2}, kT0 + 200s).empty());
+  CHECK(job.phase_name() == "running");
+}
+
+TEST_CASE("a training's rank that lost another one gives that one a second to report its error") {
+  JobState job = started(2, 1, elastic(1, 2, {.max_restarts = 3, .trains = true}));
+  CHECK(text_of(job.on(exited(0, 69), kT0)) == "say");
+  JobState alone = job;
+  CHECK(let_pass(alone, {0, 1}, kT0 + 1s) == "kill 0, kill 1");
+  CHECK(said_by(job.on(exited(1, 7), kT0 + 100ms)) == "rank 1 on n1: exited 7; this came first\n");
+}
+
+TEST_CASE("--admit now stops the ranks for a host that joins") {
+  JobPolicy policy = elastic(1, 3);
+  policy.elastic->admit = Admit::now;
+  JobState job = started(2, 1, policy);
+  job.on(HostAdded{{.name = "x"}}, kT0);
+  job.on(HostAdded{{.name = "y"}}, kT0);
+  job.on(AgentGreeted{2}, kT0 + 1s);
+  CHECK(let_pass(job, {0, 1, 2}, kT0 + 1900ms).empty());
+  CHECK(let_pass(job, {0, 1, 2}, kT0 + 2s) == "say, stop 0 10000, stop 1 10000");
+  for (const int rank : {0, 1}) job.on(signaled(rank, SIGTERM), kT0 + 2s);
+  CHECK(clear(job, {0, 1}, kT0 + 2s) == "say, spec 0, spec 1, spec 2");
+}
+
+TEST_CASE("Ctrl-C while the job waits for hosts ends it") {
+  JobState job = started(2, 1, elastic(2, 2));
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  job.on(signaled(0, SIGTERM), kT0);
+  clear(job, {0});
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "dismiss 0");
+}
+
+TEST_CASE("Ctrl-C while ranks pause stops them") {
+  JobState job = started(2, 1, elastic(1, 2));
+  job.on(exited(0, 94), kT0);
+  CHECK(text_of(job.on(SignalReceived{SIGINT}, kT0)) == "stop 0 10000, stop 1 10000");
+}
+
+TEST_CASE("the number of nodes chooses what gathering does") {
+  const auto step = [](int here, int coming, int before, bool overdue, OnLoss on_loss) {
+    return gather_step({here, coming, before, overdue, {2, 4}, on_loss});
+  };
+  using enum GatherStep;
+  CHECK(step(4, 3, 0, false, OnLoss::smaller) == begin);
+  CHECK(step(3, 1, 0, false, OnLoss::smaller) == wait);
+  CHECK(step(3, 0, 0, false, OnLoss::smaller) == begin);
+  CHECK(step(1, 0, 0, false, OnLoss::smaller) == give_up);
+  CHECK(step(2, 0, 4, false, OnLoss::smaller) == begin);
+  CHECK(step(2, 9, 4, false, OnLoss::wait) == wait);
+  CHECK(step(4, 0, 4, false, OnLoss::wait) == begin);
+  CHECK(step(2, 0, 4, true, OnLoss::wait) == begin);
+  CHECK(step(1, 9, 4, false, OnLoss::smaller) == wait);
+  CHECK(step(1, 9, 4, true, OnLoss::wait) == give_up);
+}
