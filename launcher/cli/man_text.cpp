@@ -71,7 +71,8 @@ constexpr OptionNote kNotes[] = {
     {"--mpi-timeout", "The ranks that others wait for are named."},
     {"--max-restarts",
      "Ranks keep their numbers and their hosts, and the agents stay. An exit code of 93 prevents "
-     "a restart. See `failure.md`."},
+     "a restart. See `failure.md`. With --nodes MIN:MAX the number of nodes changes while the job "
+     "runs, and 94 begins the next epoch without counting a failure: see `elastic.md`."},
     {"--spares", "The agents of spares are connected and wait."},
     {"--verdict", "It is also written after success. The complete file appears at the end."},
     {"--isolate", "See `no_orphans.md` for how programs see the namespace."},

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
 constexpr int kMaxSpares = 65'536;
-constexpr int kMaxNodes = 65'536;
+constexpr int kMostNodesGiven = 65'536;
 /// Default of --max-restarts with --nodes, as in torchrun's elastic mode.
 constexpr int kElasticRestarts = 3;
 /// Grace of a training, which saves a checkpoint before it ends: most of Kubernetes' 30 s.
@@ -110,7 +110,8 @@ constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--nodes", "MIN:MAX",
       "Let the number of nodes change while the job runs: nodes that are lost\n"
       "leave, hosts that answer join, and all ranks start again with new\n"
-      "numbers; hosts beyond MAX wait as spares; N: the same as N:N"},
+      "numbers; hosts beyond MAX wait as spares; MIN: alone: up to all hosts;\n"
+      "N: the same as N:N"},
      [](FailureOptions& part, const GivenOption& given) { part.nodes = node_range_value(given); }},
     {{"--on-loss", "HOW",
       "With --nodes, after the loss of a node without a spare: smaller: go on\n"
@@ -152,14 +153,16 @@ NodeRange node_range_value(const GivenOption& given) {
   const std::string_view text = given.value;
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::optional<int> least = whole_number<int>(text.substr(0, colon));
-  const std::optional<int> most =
-      colon == text.size() ? least : whole_number<int>(text.substr(colon + 1));
-  if (!least || !most || *most > kMaxNodes)
-    usage_error(fmt::format("{} must be MIN:MAX or N, not '{}'", given.name, given.value),
-                fmt::format("for example 2:8; at most {}", kMaxNodes));
+  const std::string_view last = text.substr(std::min(colon + 1, text.size()));
+  const std::optional<int> most = colon == text.size() ? least
+                                  : last.empty()       ? std::optional(0)
+                                                       : whole_number<int>(last);
+  if (!least || !most || *most > kMostNodesGiven)
+    usage_error(fmt::format("{} must be MIN:MAX, MIN: or N, not '{}'", given.name, given.value),
+                fmt::format("for example 2:8; at most {}", kMostNodesGiven));
   if (*least < 1)
     usage_error(fmt::format("{} {}: MIN must be at least 1", given.name, given.value));
-  if (*most < *least)
+  if (!last.empty() && *most < *least)
     usage_error(fmt::format("{} {}: MIN is greater than MAX", given.name, given.value),
                 fmt::format("did you mean {}:{}?", *most, *least));
   return {*least, *most};

@@ -20,7 +20,7 @@ const Command kCommands[] = {
     kExecCommand,    kCopyCommand,      kRcopyCommand,     kDoctorCommand,    kPlanCommand,      kInspectCommand, kExportCommand,
     kSampleCommand,  kEvalCommand,      kDataCommand,      kConvertCommand, kAverageCommand,
     kReportCommand,  kK8sCommand,       kPsCommand,        kTailCommand,    kAttachCommand,
-    kCheckpointCommand, kKillCommand,   kAsCommand,        kHelpCommand,    kManCommand,
+    kCheckpointCommand, kScaleCommand,   kKillCommand,   kAsCommand,        kHelpCommand,    kManCommand,
     kCompletionCommand,
     kCopyNodeCommand,  kNodeFactsCommand, kAgentCommand,
 };

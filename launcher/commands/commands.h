@@ -38,6 +38,7 @@ extern const Command kReportCommand;
 extern const Command kPsCommand;
 extern const Command kKillCommand;
 extern const Command kCheckpointCommand;
+extern const Command kScaleCommand;
 extern const Command kTailCommand;
 extern const Command kAttachCommand;
 

@@ -64,6 +64,7 @@ int start_job(const Options& options, PlacedJob placed, JobParts parts, std::str
         make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);
     JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
     request.routes = routes.by_host;
+    request.route_to = routes.more;
     request.policy.start_timeout = start_timeout(options.reach);
     lengthen_max_wait(request.policy, options.failure);
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };

@@ -19,6 +19,12 @@
 
 namespace ds::launcher {
 
+/// Answer to a ScaleRequest.
+struct ScaleAnswer {
+  bool refused = false;
+  std::string text{};  // what changes, or why nothing does
+};
+
 /// Callbacks into the job.
 struct ControlHooks {
   std::function<JobInfo()> info;
@@ -35,6 +41,8 @@ struct ControlHooks {
   /// Requests a checkpoint; saved() follows. Returns the reason for a refusal, or an empty text.
   /// Null for a job that does not train.
   std::function<std::string()> checkpoint{};
+  /// Changes the hosts of the job, or their number.
+  std::function<ScaleAnswer(const ScaleRequest&)> scale{};
 };
 
 struct ControlContext;

@@ -55,7 +55,8 @@ std::string id_of(const std::string& name) {
 constexpr std::size_t kHeader = 4;
 
 /// The number of each message, in the order of ControlMessage.
-constexpr std::uint8_t kNumbers[] = {1, 2, 3, 4, 5, 33, 34, 35, 36, 40, 37, 38, 39};
+constexpr std::uint8_t kNumbers[] = {1,  2,  3,  4,  5,  33, 34, 35,
+                                      36, 40, 37, 38, 39, 6,  41};
 static_assert(std::size(kNumbers) == std::variant_size_v<ControlMessage>);
 
 /// Returns the message with this number; nothing if there is none or its fields do not fill `body`.

@@ -99,6 +99,13 @@ struct CheckpointRequest {  // answered by Accepted, then CheckpointOutcome or J
   std::uint32_t version = kControlVersion;
   auto fields() { return std::tie(version); }
 };
+struct ScaleRequest {  // answered by Scaled or Refused
+  std::uint32_t version = kControlVersion;
+  std::int32_t nodes = -1;  // that the job shall have at most; -1: as before
+  std::vector<std::string> add{};     // hosts, as --host lists them
+  std::vector<std::string> remove{};  // names of hosts
+  auto fields() { return std::tie(version, nodes, add, remove); }
+};
 
 // Answers.
 struct JobInfo {
@@ -152,6 +159,10 @@ struct Refused {
   std::string reason{};
   auto fields() { return std::tie(reason); }
 };
+struct Scaled {
+  std::string text{};  // what changes
+  auto fields() { return std::tie(text); }
+};
 struct JobDone {
   std::int32_t code = 0;
   auto fields() { return std::tie(code); }
@@ -159,7 +170,8 @@ struct JobDone {
 
 using ControlMessage =
     std::variant<InfoRequest, SignalRequest, OutputRequest, WaitRequest, CheckpointRequest, JobInfo,
-                 RankOutput, Skipped, Caught, CheckpointOutcome, Accepted, Refused, JobDone>;
+                 RankOutput, Skipped, Caught, CheckpointOutcome, Accepted, Refused, JobDone,
+                 ScaleRequest, Scaled>;
 
 /// Maximum size of a frame. Output is sent in smaller frames.
 inline constexpr std::size_t kMaxControlFrame = std::size_t{1} << 20;

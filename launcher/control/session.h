@@ -177,6 +177,14 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
     answer(Accepted{});
   }
 
+  void on_request(const ScaleRequest& request) {
+    const auto& scale = context_->hooks.scale;
+    if (!scale) return refuse("its hosts are fixed: it is not a job of dslaunch --nodes MIN:MAX");
+    ScaleAnswer given = scale(request);
+    if (given.refused) return refuse(given.text);
+    answer(Scaled{std::move(given.text)});
+  }
+
   void watch(int rank) {
     watches_ = rank;
     ControlContext::Watched& watched = context_->watched[rank];

@@ -16,6 +16,8 @@ struct DeepspeedWords {
   std::vector<std::pair<std::string, std::string>> options{};  // options of dslaunch, in order
   std::optional<std::string> node_rank{};
   bool no_ssh = false;
+  bool elastic = false;
+  std::optional<std::string> least_nodes{}, most_nodes{};  // of --elastic_training
   PythonForm form{.local_rank = true};
 
   [[nodiscard]] bool has(std::string_view option) const {
@@ -24,7 +26,6 @@ struct DeepspeedWords {
 };
 
 using Given = ForeignGiven;
-constexpr std::string_view kElastic = "elastic jobs are not supported; use --num_nodes N";
 constexpr std::string_view kNoList = "dslaunch's --bind cores divides the node's cores";
 constexpr std::string_view kOwnWay =
     "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
@@ -91,8 +92,14 @@ constexpr ForeignDef<DeepspeedWords> kDeepspeedOptions[] = {
     {{"--bind_core_list", "LIST", Fate::noted, kNoList}},
     {{"--venv_script", "FILE", Fate::refused,
       "PATH and VIRTUAL_ENV are forwarded to the nodes, or use -x"}},
-    {{"--elastic_training", "", Fate::refused, kElastic}},
-    {{"--min_elastic_nodes,--max_elastic_nodes", "N", Fate::refused, kElastic}},
+    {{"--elastic_training", "", Fate::taken, "--nodes MIN:MAX; --max-restarts 3"},
+     take_flag<&DeepspeedWords::elastic>},
+    {{"--min_elastic_nodes", "N", Fate::taken,
+      "MIN of --nodes (default: 1); only with --elastic_training"},
+     take<&DeepspeedWords::least_nodes>},
+    {{"--max_elastic_nodes", "N", Fate::taken,
+      "MAX of --nodes (default: all hosts); only with --elastic_training"},
+     take<&DeepspeedWords::most_nodes>},
     {{"--autotuning", "MODE", Fate::refused,
       "use dslaunch plan for the memory that a configuration needs"}},
 };
@@ -109,6 +116,18 @@ void add_part(const DeepspeedWords& words, Disguised& out) {
   if (!words.has("--master-port")) out.add("--master-port", "29500");
 }
 
+/// Translates --elastic_training. -1 stands for the default, as in DeepSpeed.
+void add_nodes(const DeepspeedWords& words, Disguised& out) {
+  const auto given = [](const std::optional<std::string>& value, std::string_view usual) {
+    return value && *value != "-1" ? *value : std::string(usual);
+  };
+  if (words.elastic)
+    return out.add("--nodes", given(words.least_nodes, "1") + ":" + given(words.most_nodes, ""));
+  if (words.least_nodes || words.most_nodes)
+    out.notes.emplace_back(
+        "--min_elastic_nodes and --max_elastic_nodes have no effect without --elastic_training");
+}
+
 }  // namespace
 
 Disguised translate_deepspeed(std::span<const std::string> words, const Surroundings& around) {
@@ -119,6 +138,7 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
   Disguised out;
   out.notes = notes_of(shapes, read);
   for (const auto& [option, value] : deepspeed.options) out.add(option, value);
+  add_nodes(deepspeed, out);
   if (deepspeed.no_ssh) add_part(deepspeed, out);
   if (!deepspeed.no_ssh && deepspeed.node_rank)
     out.notes.emplace_back(

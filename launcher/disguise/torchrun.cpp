@@ -50,7 +50,8 @@ void set_binding(TorchWords& part, const Given& given) {
 }
 
 constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
-    {{"--nnodes", "N", Fate::taken, "--part RANK/N; N:N means N, but N:M is refused"},
+    {{"--nnodes", "N", Fate::taken,
+      "--part RANK/N; N:N means N, but N:M is refused: start one dslaunch with --nodes N:M"},
      take<&TorchWords::nodes>},
     {{"--nproc-per-node", "N", Fate::taken,
       "-n N; auto: the GPUs of this node, else its cores; gpu; cpu"},
@@ -142,8 +143,11 @@ int node_count(const TorchWords& torch) {
   if (colon == std::string::npos) return integer_of("--nnodes", torch.nodes, 1);
   const int least = integer_of("--nnodes", torch.nodes.substr(0, colon), 1);
   if (integer_of("--nnodes", torch.nodes.substr(colon + 1), 1) != least)
-    usage_error(fmt::format("torchrun: --nnodes {}: elastic jobs are not supported", torch.nodes),
-                "give one number");
+    usage_error(fmt::format("torchrun: --nnodes {}: nodes that start separately cannot come and go",
+                            torch.nodes),
+                fmt::format("start the job once, from one machine: dslaunch --hostfile FILE "
+                            "--nodes {} --ppn N -- PROGRAM (docs/elastic.md)",
+                            torch.nodes));
   return least;
 }
 

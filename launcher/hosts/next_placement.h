@@ -11,7 +11,7 @@ namespace ds::launcher {
 /// Value of --nodes: the numbers of nodes between which a job may change.
 struct NodeRange {
   int least = 1;
-  int most = 1;
+  int most = 1;  // 0, from MIN: alone: as many as there are hosts
   friend bool operator==(const NodeRange&, const NodeRange&) = default;
 };
 

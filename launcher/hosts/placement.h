@@ -118,6 +118,7 @@ struct PlacedJob {
   std::vector<Host> spares;
   // Of a job whose number of nodes may change (next_placement.h).
   std::optional<PlacementRequest> elastic{};
+  int nodes_least = 0, nodes_most = 0;
   std::optional<RankRange> elastic_ranks{};
   std::optional<Placement> widest{};
 };

@@ -9,6 +9,7 @@
 #include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
+#include "launcher/job/scale.h"
 #include "launcher/job/spec.h"
 #include "launcher/job/verdict.h"
 #include "launcher/job/verdict_file.h"
@@ -93,6 +94,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .shows = [this](int rank, int stream) { return output_.shows(rank, stream); },
                 .watch = [this](int rank, bool on) { return watch(rank, on); },
                 .checkpoint = [this] { return ask_for_checkpoint(); },
+                .scale = [this](const ScaleRequest& wanted) { return scale(wanted); },
                 .training = [this](JobInfo& info) { describe_training(info); },
                 .most_ranks = request_.widest ? request_.widest->world_size() : 0}) {
   identity_.grace = request_.policy.grace;
@@ -262,6 +264,32 @@ void Job::order_save() {
   const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
   // Ranks decide together, so one order suffices; orders to all could take effect at 2 steps.
   if (agent >= 0) links_.send(agent, OrderRank{.rank = 0, .order = OrderRank::Order::save});
+}
+
+ScaleAnswer Job::scale(const ScaleRequest& request) {
+  const std::string_view phase = state_.phase_name();
+  if (!state_.elastic())
+    return {true, "its number of nodes is fixed; start it with --nodes MIN:MAX"};
+  if (phase == "stopping" || phase == "finished") return {true, "it is stopping"};
+  if (!request.add.empty() && !request_.route_to)
+    return {true, "its nodes dial in: start dslaunch agent --join on a new one"};
+  ScaleFacts facts{.nodes = request_.policy.elastic->nodes,
+                   .most_nodes = state_.most_nodes(),
+                   .hosts = state_.agents().hosts(),
+                   .placing = request_.policy.elastic->placing};
+  for (int host = 0; host < std::ssize(facts.hosts); ++host)
+    facts.retired.push_back(state_.is_retired(host));
+  for (const Node& node : request_.widest->nodes)
+    facts.most_ranks = std::max(facts.most_ranks, static_cast<int>(node.ranks.size()));
+  ScalePlan plan = plan_scale(facts, {request.nodes, request.add, request.remove});
+  if (!plan.problem.empty()) return {true, std::move(plan.problem)};
+  for (const int host : plan.retire) feed(HostRetired{host});
+  for (const Host& host : plan.add) {
+    request_.routes.push_back(request_.route_to(host));
+    feed(HostAdded{host});
+  }
+  if (plan.most_nodes != facts.most_nodes) feed(SizeWanted{plan.most_nodes});
+  return {false, std::move(plan.text)};
 }
 
 std::string Job::ask_for_checkpoint() {

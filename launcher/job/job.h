@@ -49,6 +49,7 @@ struct JobRequest {
   std::vector<std::string> secrets{};  // values to hide in the ranks' output
   std::vector<Host> spares;            // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;       // by node rank, then by spare
+  std::function<NodeRoute(const Host&)> route_to{};  // of a host that is added; null: none can be
   int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;

@@ -61,6 +61,7 @@ class JobControl {
     std::function<bool(int rank, int stream)> shows{};
     std::function<bool(int rank, bool on)> watch{};
     std::function<std::string()> checkpoint{};
+    std::function<ScaleAnswer(const ScaleRequest&)> scale{};
     std::function<void(JobInfo&)> training{};  // adds its progress and its size
     int most_ranks = 0;                        // of its largest epoch, if that is not the first
   };
@@ -93,6 +94,11 @@ class JobControl {
     }
     if (hooks_.checkpoint)
       seen.checkpoint = [this] { return over_ ? "it is over" : hooks_.checkpoint(); };
+    if (hooks_.scale) {
+      seen.scale = [this](const ScaleRequest& request) {
+        return over_ ? ScaleAnswer{true, "it is over"} : hooks_.scale(request);
+      };
+    }
     server_.emplace(io, id, folders, std::move(seen));
     problem_ = server_->open();
     if (!problem_.empty() && detached)

@@ -42,6 +42,7 @@ class Job {
   /// Asks all ranks to end the same step, keep it, and exit with contract::kExitPaused.
   void order_pause() { send_to_busy(OrderRank{.order = OrderRank::Order::pause}); }
   std::string ask_for_checkpoint();
+  ScaleAnswer scale(const ScaleRequest& request);
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     info.phase = phases_.newest();

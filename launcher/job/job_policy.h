@@ -43,6 +43,9 @@ struct ElasticPolicy {
   OnLoss on_loss = OnLoss::smaller;
   Admit admit = Admit::automatic;
   std::chrono::milliseconds max_wait{600'000};  // for hosts below the minimum, or for on_loss wait
+  /// The first epoch begins after this time with the hosts that are ready, if they are enough;
+  /// empty: it waits for every host until that is ready or bad.
+  std::optional<std::chrono::milliseconds> begin_within{};
 };
 
 struct JobPolicy {

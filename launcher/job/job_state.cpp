@@ -25,7 +25,9 @@ Placement placed_on_all(Placement placement, const JobPolicy& policy,
   std::vector<Host> hosts;
   for (Node& node : placement.nodes) hosts.push_back(std::move(node.host));
   hosts.insert(hosts.end(), spares.begin(), spares.end());
-  return place_groups(hosts, policy.elastic->placing, placement.epoch);
+  Placement all = place_groups(hosts, policy.elastic->placing, placement.epoch);
+  DS_ASSERT(all.nodes.size() == hosts.size());
+  return all;
 }
 
 }  // namespace
@@ -64,8 +66,7 @@ void JobState::settle() {
   for (const Fleet::News& news : fleet_.take_news()) take(news);
   if (phase_ == Phase::running && cause_.kind != Cause::Kind::none) act_on_failure();
   if (earlier_) take_earlier(*std::exchange(earlier_, std::nullopt));
-  if (std::exchange(paused_, false) && phase_ == Phase::running)
-    begin_change({.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"});
+  if (std::exchange(paused_, false) && phase_ == Phase::running) ranks_paused();
   if (std::exchange(ticked_, false)) look_at_clock();
   if (wanted_) stop(*std::exchange(wanted_, std::nullopt));
   if (signo_) obey_signal(*std::exchange(signo_, std::nullopt));
@@ -92,6 +93,8 @@ void JobState::handle(const Start&) {
   if (policy_.timeout && policy_.pre_signal)
     pre_signal_at_ = *deadline_at_ - policy_.pre_signal->before;
   begin_epoch();
+  if (elastic() && policy_.elastic->begin_within)
+    gather_by_ = now_ + *policy_.elastic->begin_within;
   fleet_.begin();
   for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.dial(agent);
 }

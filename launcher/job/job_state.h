@@ -195,7 +195,8 @@ class JobState {
   void cannot_gather(bool first);
   void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);
   [[nodiscard]] std::string absent_text() const;
-  void begin_change(EpochRecord change);
+  void begin_change(EpochRecord change, bool paused = false);
+  void ranks_paused();
   void stop_for_change();
   void member_lost(int agent, int index, const std::string& reason);
   void host_away(int agent, const std::string& reason, const std::string& stage);
@@ -252,6 +253,7 @@ class JobState {
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_never_restarted(const Cause& cause) const;
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
+  static std::chrono::milliseconds least_delay(const Cause& cause);
   void restart();
   void restart_when_cleared();
   void stop(Cause cause);
@@ -335,6 +337,7 @@ class JobState {
   bool placed_ = true;         // the nodes of this epoch are chosen
   int most_nodes_ = 0;         // of an epoch
   EpochRecord change_;         // that is under way
+  EpochRecord planned_;        // for which the ranks shall pause
   bool paused_ = false;        // a rank has exited with 94
   bool pause_failed_ = false;  // the ranks of this epoch do not obey
   std::set<int> retired_;      // hosts

@@ -157,7 +157,8 @@ std::string JobState::absent_text() const {
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
-void JobState::begin_change(EpochRecord change) {
+/// `paused`: its ranks exit with 94 by themselves.
+void JobState::begin_change(EpochRecord change, bool paused) {
   phase_ = Phase::clearing;
   failed_at_ = now_;
   change.nodes_before = node_count();
@@ -168,16 +169,23 @@ void JobState::begin_change(EpochRecord change) {
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_}) at->reset();
   const Clock::duration ran = now_ - begun_at_;
   if (ran >= kGoodRun) quick_restarts_ = 0;
-  const bool paused = change_.kind == EpochRecord::Kind::paused;
   const bool delayed = change_.counted || (paused && ran < kShortEpoch);
-  const std::chrono::milliseconds delay = delayed ? restart_delay(quick_restarts_++) : 0ms;
+  const std::chrono::milliseconds delay =
+      std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
   restart_at_ = now_ + delay;
-  act(Say{fmt::format("{}; {}{}", change_.why,
+  act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
                       paused ? "beginning the next epoch" : "starting all ranks again",
                       delay > 0ms ? " in " + span_text(delay) : "")});
   if (!paused) return stop_for_change();
   stop_at_ = now_ + policy_.grace;  // all ranks are expected to exit with 94
   say_waiting_at_ = now_ + kSayWaitingAfter;
+}
+
+/// A rank has exited with 94: by itself, or because it was told to pause.
+void JobState::ranks_paused() {
+  EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
+  if (pause_by_) change = std::exchange(planned_, {});
+  begin_change(std::move(change), /*paused=*/true);
 }
 
 /// Stops the ranks of the epoch that ends. Ranks of a training get KILL at once after a failure:
@@ -214,7 +222,7 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   }
   if (phase_ != Phase::clearing || was_done) return;
   // The loss explains the failure that was reported first.
-  if (change_.kind == EpochRecord::Kind::failed || change_.kind == EpochRecord::Kind::paused) {
+  if (change_.kind != EpochRecord::Kind::lost) {
     change_.why += "; " + printable(cause_text(placement_, cause));
     change_.kind = EpochRecord::Kind::lost;
     change_.counted = false;
@@ -230,7 +238,7 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
   if (retired_.contains(host)) return set_sweep(agent, NodeLoss::Sweep::unreached, 0);
   const int tries = tries_[host]++;
   const bool first = verdict_.epochs.empty();
-  if (first && tries == 0) absent_.push_back({host, reason, stage});
+  if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
   if (!first && tries == 0 && loss_of(agent) == nullptr)
     act(Say{printable(reason) + "; dialing it again until the job ends"});
   const std::chrono::seconds delay(1 << std::min(tries, 5));
@@ -275,6 +283,7 @@ void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
   if (pause_by_) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
   act(PauseRanks{});
+  planned_ = {.kind = kind, .why = printable(why)};
   pause_by_ = now_ + pause_limit();
 }
 

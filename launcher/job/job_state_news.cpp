@@ -61,7 +61,8 @@ void JobState::take(const Fleet::News& news) {
     vacate(agent, reason, {});
     return node_done(index);
   }
-  if (news.what == What::unanswered && phase_ != Phase::clearing) {
+  const bool goes_on = phase_ == Phase::clearing || (elastic() && may_restart());
+  if (news.what == What::unanswered && !goes_on) {
     roster_.remove(agent);
     if (!node(index).done) verdict_.unanswered.push_back(index);
     return node_done(index);

@@ -12,16 +12,15 @@ namespace ds::launcher {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-/// Returns whether a rank ended as one that got TERM from outside. Its node often goes next, as a
-/// pod that is deleted: a restart before that is lost with it.
-bool was_told_to_end(const Cause& cause) {
-  return cause.kind == Cause::Kind::rank && (cause.end.status.code() == contract::kExitTerminated ||
-                                             cause.end.status.signal() == SIGTERM);
+/// Returns the least delay of a restart after this cause: a rank that ended as one that got TERM
+/// from outside is often followed by its node, as a pod that is deleted. A restart before that is
+/// lost with it.
+std::chrono::milliseconds JobState::least_delay(const Cause& cause) {
+  const bool told = cause.kind == Cause::Kind::rank &&
+                    (cause.end.status.code() == contract::kExitTerminated ||
+                     cause.end.status.signal() == SIGTERM);
+  return told ? 1s : 0s;
 }
-
-}  // namespace
 
 /// Ends the job for the first failure, cause_, or restarts all ranks.
 void JobState::act_on_failure() {
@@ -69,8 +68,8 @@ void JobState::restart() {
   phase_ = Phase::clearing;
   failed_at_ = now_;
   if (now_ - begun_at_ >= kGoodRun) quick_restarts_ = 0;
-  const std::chrono::milliseconds least = was_told_to_end(cause_) ? 1s : 0s;
-  const std::chrono::milliseconds delay = std::max(least, restart_delay(quick_restarts_++));
+  const std::chrono::milliseconds delay =
+      std::max(least_delay(cause_), restart_delay(quick_restarts_++));
   restart_at_ = now_ + delay;
   verdict_.restarts.push_back({.why = printable(cause_text(placement_, cause_))});
   act(Say{fmt::format("{}; restart {} of {}{}", verdict_.restarts.back().why,

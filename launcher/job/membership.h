@@ -23,7 +23,7 @@ inline GatherStep gather_step(const Gathering& now) {
   const bool enough = now.here >= now.nodes.least;
   if (now.here >= now.nodes.most) return GatherStep::begin;
   if (now.before == 0) {
-    if (now.coming > 0 && !now.overdue) return GatherStep::wait;
+    if (now.coming > 0 && !(now.overdue && enough)) return GatherStep::wait;
     return enough ? GatherStep::begin : GatherStep::give_up;
   }
   if (now.overdue) return enough ? GatherStep::begin : GatherStep::give_up;

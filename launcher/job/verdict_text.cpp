@@ -168,6 +168,47 @@ Json restarts_json(const JobVerdict& verdict) {
   return json;
 }
 
+// By EpochRecord::Kind.
+constexpr const char* kEpochCauses[] = {"start", "lost", "failed", "paused", "joined", "left"};
+
+Json epochs_json(const JobVerdict& verdict) {
+  const auto span = [](const std::optional<std::chrono::microseconds>& known) {
+    return known ? Json(seconds(*known)) : Json();
+  };
+  Json json = Json::array();
+  for (const EpochRecord& epoch : verdict.epochs)
+    json.push_back({{"epoch", epoch.epoch},
+                    {"cause", kEpochCauses[static_cast<std::size_t>(epoch.kind)]},
+                    {"text", epoch.why},
+                    {"restart", epoch.counted},
+                    {"nodes_before", epoch.nodes_before},
+                    {"nodes", epoch.nodes},
+                    {"ranks_before", epoch.ranks_before},
+                    {"ranks", epoch.ranks},
+                    {"seen", seconds(epoch.seen)},
+                    {"stopped", span(epoch.stopped)},
+                    {"placed", span(epoch.placed)},
+                    {"started", span(epoch.started)}});
+  return json;
+}
+
+/// Returns "epochs: 4 nodes; 3 (node n1 is lost: reset); 4 (n1 is ready)"; of many only the last.
+std::string epochs_text(const JobVerdict& verdict) {
+  constexpr std::size_t kEpochsNamed = 5;
+  if (verdict.epochs.size() < 2) return {};
+  const std::size_t first =
+      verdict.epochs.size() > kEpochsNamed ? verdict.epochs.size() - kEpochsNamed : 0;
+  std::string text = first > 0 ? fmt::format("the last {} of {} epochs: ", kEpochsNamed,
+                                             verdict.epochs.size())
+                               : "epochs: ";
+  for (std::size_t i = first; i < verdict.epochs.size(); ++i) {
+    const EpochRecord& epoch = verdict.epochs[i];
+    text += i == first ? count_of(epoch.nodes, "node") : fmt::format("; {}", epoch.nodes);
+    if (!epoch.why.empty()) text += fmt::format(" ({})", epoch.why);
+  }
+  return text;
+}
+
 /// Returns the file as JSON if it is valid JSON, which PyTorch writes.
 Json error_file_json(const std::string& text) {
   if (text.empty()) return {};
@@ -242,6 +283,9 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
         printable(fmt::format("node {} did not answer to KILL; check there for leftover processes",
                               verdict.placement.nodes[static_cast<std::size_t>(node)].host.name)));
   for (const std::string& line : words.incomplete_logs) paragraphs.push_back(printable(line));
+  if (verdict.cause.kind != Cause::Kind::none)
+    if (const std::string epochs = epochs_text(verdict); !epochs.empty())
+      paragraphs.push_back(printable(epochs));
   if (const std::string last = headline(verdict); !last.empty()) paragraphs.push_back(last);
   return paragraphs;
 }
@@ -276,6 +320,7 @@ std::string verdict_json(const JobVerdict& verdict, const RankWords& words,
   for (const std::string& line : words.incomplete_logs)
     json["logs_incomplete"].push_back(printable(line));
   json["restarts"] = restarts_json(verdict);
+  if (!verdict.epochs.empty()) json["epochs"] = epochs_json(verdict);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -152,11 +152,15 @@ PlacedJob place_elastic(NodeRange range, std::vector<Host> hosts, const Placemen
   if (std::cmp_less(hosts.size(), range.least))
     throw Error(ErrorKind::config,
                 fmt::format("--nodes {}:{} needs at least {}, but {} given", range.least,
-                            range.most, counted(range.least, "host"),
+                            range.most == 0 ? "" : std::to_string(range.most),
+                            counted(range.least, "host"),
                             hosts.size() == 1 ? "1 is" : fmt::format("{} are", hosts.size())),
                 "name more hosts with --hostfile or --host, or lower MIN");
+  if (range.most == 0) range.most = static_cast<int>(hosts.size());
   PlacedJob placed;
   placed.elastic = request;
+  placed.nodes_least = range.least;
+  placed.nodes_most = range.most;
   placed.elastic_ranks = elastic_ranks(hosts, request, range);  // refuses hosts without room
   if (placed.elastic_ranks->most > kMostRanks)
     throw Error(ErrorKind::config,

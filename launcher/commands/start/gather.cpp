@@ -52,8 +52,11 @@ class Gathering {
       if (const auto reason = request_.given_up())
         return Gathered{contract::kExitUnreachable, *reason};
     }
-    if (now - started_ >= request_.wait)
+    if (now - started_ >= request_.wait) {
+      if (request_.least && request_.places.size() - names.size() >= *request_.least)
+        return Gathered{};
       return Gathered{contract::kExitUnreachable, line_of(names, now)};
+    }
     if (knocker_) knock(names, now);
     if (now - said_ >= kSayEvery) {
       said_ = now;
@@ -114,7 +117,8 @@ Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& r
   Gathering gathering(io, server, request);
   while (true) {
     const std::vector<std::string> names = gathering.missing();
-    if (names.empty()) return {};
+    const std::size_t present = request.places.size() - names.size();
+    if (names.empty() || (request.most && present >= *request.most)) return {};
     if (auto end = gathering.look(names)) return *std::move(end);
     io.restart();
     io.run_for(kLook);

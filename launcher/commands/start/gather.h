@@ -17,6 +17,9 @@ struct GatherRequest {
   std::vector<std::string> places;  // places that must dial in
   std::chrono::milliseconds wait{600'000};
   std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
+  // Of jobs whose number of nodes may change: after `wait` so many places suffice; and the wait
+  // ends once so many are there.
+  std::optional<std::size_t> least{}, most{};
   /// Returns the DNS name of a place. If set, missing places are looked up, for their states, and
   /// knocked at on `port` (knock.h). May be empty.
   std::function<std::string(const std::string& place)> dial_of;

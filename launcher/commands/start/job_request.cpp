@@ -153,7 +153,10 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
   request.bind_by_default = binding.by_default;
   request.tell_binding = options.hosts.report_bindings;
   request.policy = options.failure;
-  if (request.policy.elastic) request.policy.elastic->placing = *placed.elastic;
+  if (request.policy.elastic) {
+    request.policy.elastic->placing = *placed.elastic;
+    request.policy.elastic->nodes = {placed.nodes_least, placed.nodes_most};
+  }
   request.elastic_ranks = placed.elastic_ranks;
   request.widest = std::move(placed.widest);
   request.master = options.master;

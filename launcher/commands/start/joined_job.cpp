@@ -31,6 +31,8 @@ namespace {
 
 constexpr std::chrono::seconds kEndsWithin{2};
 constexpr std::chrono::milliseconds kLook{20};
+/// Time in which the agents of joined nodes greet. Other places of --nodes MIN:MAX join later.
+constexpr std::chrono::seconds kBeginWithin{10};
 
 /// One job with joining nodes, from listening to the final report.
 class JoinedJob {
@@ -129,16 +131,31 @@ class JoinedJob {
                           .say = [this](const std::string& text) { say(text); }};
     for (const Host& place : setup_.places)
       if (!is_own(place.name)) request.places.push_back(place.name);
+    if (const auto& nodes = options_.failure.nodes) {
+      const auto others = [&](int all) {
+        return static_cast<std::size_t>(std::max(all, 1)) - std::min<std::size_t>(request.here, 1);
+      };
+      request.least = others(nodes->least);
+      if (nodes->most > 0) request.most = others(nodes->most);
+    }
     return request;
   }
 
   /// Returns the hosts. Unknown slots are taken from what the nodes reported.
   std::vector<Host> hosts_with_slots() {
     std::vector<Host> hosts = setup_.places;
+    // A node that has not joined yet (--nodes MIN:MAX) counts as the first one that has.
+    const auto joined = std::ranges::find_if(
+        hosts, [this](const Host& host) { return server_.node(host.name) != nullptr; });
+    const Hello usual =
+        joined == hosts.end() ? describe_node() : server_.node(joined->name)->hello.node;
     for (Host& host : hosts) {
       const RankMap& map = options_.hosts.map;
       if (host.slots != kAutoSlots && map.per_part == 0) continue;
-      const Hello facts = is_own(host.name) ? describe_node() : server_.node(host.name)->hello.node;
+      const JoinedNode* const node = server_.node(host.name);
+      const Hello facts = is_own(host.name) ? describe_node()
+                          : node != nullptr ? node->hello.node
+                                            : usual;
       host.slots = map.per_part > 0        ? slots_by_part(map, facts)
                    : facts.devices.empty() ? 1
                                            : auto_slots(facts);
@@ -171,6 +188,7 @@ class JoinedJob {
     request.routes = std::move(routes);
     request.policy.start_timeout = setup_.wait;
     lengthen_max_wait(request.policy, options_.failure);
+    if (request.policy.elastic) request.policy.elastic->begin_within = kBeginWithin;
     request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;

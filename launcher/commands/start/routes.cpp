@@ -169,6 +169,20 @@ Routes make_routes(asio::io_context& io, const std::vector<Host>& hosts,
     if (!is_local) remote.push_back(host);
   }
   if (routes.remote) routes.remote->prepare(remote);
+  routes.more = [&io, options, node_timeout, moved, own, choice, local = routes.local.get(),
+                 remote = routes.remote.get(),
+                 made = std::make_shared<std::vector<std::unique_ptr<Transport>>>()](
+                    const Host& host) mutable {
+    const bool is_local = choice == TransportChoice::local ||
+                          (choice == TransportChoice::automatic && is_own_host(host, own));
+    Transport*& transport = is_local ? local : remote;
+    if (transport == nullptr) {
+      made->push_back(is_local ? make_local_transport(io)
+                               : make_remote(io, options, node_timeout, moved));
+      transport = made->back().get();
+    }
+    return NodeRoute{transport, is_local};
+  };
   return routes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <asio/io_context.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,7 @@ struct Routes {
   std::unique_ptr<Transport> local;
   std::unique_ptr<Transport> remote;  // ssh, or the program of --transport exec
   std::vector<NodeRoute> by_host;     // in host order; points into the transports above
+  std::function<NodeRoute(const Host&)> more{};  // of a host that is named later
   std::vector<std::unique_ptr<KnockListener>> knocks;  // of workers that have come back
 };
 

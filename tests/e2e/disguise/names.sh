@@ -13,7 +13,7 @@ done
 run as --print torchrun --nproc-per-node 2 't w.py'
 expect 0 'as --print'
 [ "$(cat out)" = "dslaunch --part 0/1:none -n 2 --one-program -- /usr/bin/python3 -u 't w.py'" ] || die 'as --print'
-for words in 'as' 'as torchrum x' 'as torchrun --nope x' 'as mpirun -np' 'as deepspeed --elastic_training x'; do
+for words in 'as' 'as torchrum x' 'as torchrun --nope x' 'as mpirun -np' 'as deepspeed --autotuning run x'; do
   # shellcheck disable=SC2086
   run $words
   expect 64 "$words"

@@ -240,6 +240,24 @@ TEST_CASE(
   CHECK(state.on(FrameCame{Kill{}}, kT0 + 4s) == Actions{Send{Bye{}}, Finish{0}});
 }
 
+TEST_CASE("with keep_agent Stop between Ready and Go drops the epoch, not the agent") {
+  Spec spec = spec_of(1);
+  spec.keep_agent = true;
+  AgentState state(kT0);
+  state.on(FrameCame{spec}, kT0);
+  state.on(PortHeld{4001}, kT0);
+  AgentState killed = state;
+  CHECK(state.on(FrameCame{Stop{5000}}, kT0) == Actions{Send{Cleared{}}, Act::forget_ranks});
+  CHECK(state.on(FrameCame{spec}, kT0) == Actions{Act::hold_port});
+  CHECK_MESSAGE(finishes(killed.on(FrameCame{Kill{}}, kT0)), "the job ends");
+
+  spec.mpi.wire = MpiWire::pmix;
+  AgentState with_server(kT0);
+  with_server.on(FrameCame{spec}, kT0);
+  with_server.on(PortHeld{4001}, kT0);
+  CHECK_MESSAGE(finishes(with_server.on(FrameCame{Stop{5000}}, kT0)), "its PMIx server runs");
+}
+
 TEST_CASE("a root that is only stopped learns why, before it hears of the ranks' ends") {
   AgentState state = running();
   CHECK(state.on(RootLost{"the launcher was stopped"}, kT0) ==

@@ -286,3 +286,35 @@ TEST_CASE("--part") {
   CHECK(error_of({"--part", "0/1", "--hostfile", "h", "--", "true"})
             .starts_with("--part and --hostfile cannot be combined"));
 }
+
+TEST_CASE("--nodes MIN:MAX") {
+  const auto elastic = [](std::vector<const char*> args) {
+    args.insert(args.end(), {"--", "true"});
+    return parse(args).failure;
+  };
+  CHECK(!elastic({}).elastic);
+  CHECK(elastic({"--nodes", "2:8"}).elastic->nodes == NodeRange{2, 8});
+  CHECK(elastic({"--nodes", "3"}).elastic->nodes == NodeRange{3, 3});
+  CHECK(elastic({"--nodes", "2:"}).elastic->nodes == NodeRange{2, 0});
+  CHECK(elastic({"--nodes", "2:8"}).max_restarts == 3);
+  CHECK(elastic({"--nodes", "2:8", "--max-restarts", "0"}).max_restarts == 0);
+  CHECK(elastic({"--nodes", "2:8"}).elastic->on_loss == OnLoss::smaller);
+  CHECK(elastic({"--nodes", "2:8", "--on-loss", "wait"}).elastic->on_loss == OnLoss::wait);
+  CHECK(elastic({"--nodes", "2:8", "--admit", "now"}).elastic->admit == Admit::now);
+  const auto refused = [](std::vector<const char*> args) {
+    args.insert(args.end(), {"--", "true"});
+    return error_of(args);
+  };
+  CHECK(refused({"--nodes", "4:2"}) ==
+        "--nodes 4:2: MIN is greater than MAX\n  hint: did you mean 2:4?");
+  CHECK(refused({"--nodes", "0:2"}).starts_with("--nodes 0:2: MIN must be at least 1"));
+  CHECK(refused({"--on-loss", "wait"}).starts_with("--on-loss needs --nodes"));
+  CHECK(refused({"--admit", "now"}).starts_with("--admit needs --nodes"));
+  CHECK(refused({"--max-wait", "9"}).starts_with("--max-wait needs --nodes"));
+  CHECK(refused({"--nodes", "1:2", "--part", "0/1"})
+            .starts_with("--nodes and --part cannot be combined"));
+  CHECK(refused({"--nodes", "1:2", "-n", "4"}).starts_with("--nodes and -n cannot be combined"));
+  CHECK(refused({"--nodes", "1:2", "--stdin", "1"}).starts_with("--stdin: rank 1 is missing"));
+  CHECK(error_of({"--nodes", "1:2", "--", "a", ":", "-n", "1", "--", "b"})
+            .starts_with("--nodes and several programs cannot be combined"));
+}

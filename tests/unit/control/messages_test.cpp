@@ -73,6 +73,8 @@ TEST_CASE("each message survives, whatever the cut") {
     check_passes(Accepted{}, step);
     check_passes(Refused{"no"}, step);
     check_passes(JobDone{-7}, step);
+    check_passes(ScaleRequest{.nodes = 3, .add = {"a:2", "b"}, .remove = {"c"}}, step);
+    check_passes(Scaled{"a and b are added"}, step);
   }
 }
 

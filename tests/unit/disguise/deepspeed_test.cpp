@@ -65,9 +65,12 @@ TEST_CASE("deepspeed: output, notes, refusals") {
   CHECK(noted.notes.size() == 3);
   CHECK(noted.notes[2] ==
         "--bind_core_list has no effect: dslaunch's --bind cores divides the node's cores");
-  CHECK(refused("deepspeed --elastic_training t.py") ==
-        "deepspeed: --elastic_training is not supported\n"
-        "  hint: elastic jobs are not supported; use --num_nodes N");
+  CHECK(meant("deepspeed --elastic_training -H f --no_local_rank t.py") ==
+        "--hostfile f --nodes 1: --one-program -- python3 -u t.py");
+  CHECK(meant("deepspeed --elastic_training --min_elastic_nodes 2 --max_elastic_nodes 8 -H f "
+              "--no_local_rank t.py") ==
+        "--hostfile f --nodes 2:8 --one-program -- python3 -u t.py");
+  CHECK(translate("deepspeed --min_elastic_nodes 2 t.py").notes.size() == 1);
   CHECK(refused("deepspeed --numgpus 2 t.py") ==
         "deepspeed: unknown option --numgpus\n  hint: did you mean --num_gpus?");
   CHECK(refused("deepspeed --num_gpus 2").starts_with("deepspeed: no program is given"));

@@ -111,7 +111,9 @@ TEST_CASE("torchrun: what cannot be") {
   CHECK(refused("torchrun --standalone=1 t.py") ==
         "torchrun: --standalone takes no value\n  hint: see dslaunch as torchrun --help");
   CHECK(refused("torchrun --nnodes 1:4 t.py") ==
-        "torchrun: --nnodes 1:4: elastic jobs are not supported\n  hint: give one number");
+        "torchrun: --nnodes 1:4: nodes that start separately cannot come and go\n"
+        "  hint: start the job once, from one machine: dslaunch --hostfile FILE --nodes 1:4 --ppn N "
+        "-- PROGRAM (docs/elastic.md)");
   CHECK(refused("torchrun --nnodes 2 --node-rank 2 t.py") ==
         "torchrun: --node-rank 2 is out of range for 2 nodes\n  hint: node ranks start at 0");
   CHECK(

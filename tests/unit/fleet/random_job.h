@@ -57,8 +57,9 @@ struct JobTraits {
   }
 };
 
-/// Plays the job of a seed. Returns what went wrong, and adds to `events`.
-inline std::string play_job(std::uint64_t seed, std::uint64_t& events) {
+/// Plays the job of a seed. Returns what went wrong, and adds to `events`. `elastic`: the number of
+/// its nodes may change.
+inline std::string play_job(std::uint64_t seed, std::uint64_t& events, bool elastic = false) {
   WorldSetup setup = draw_world(seed);
   std::mt19937_64 random(seed);
   JobPolicy policy;
@@ -68,7 +69,18 @@ inline std::string play_job(std::uint64_t seed, std::uint64_t& events) {
   policy.max_restarts = static_cast<int>(random() % 5);
   policy.find_master = random() % 4 == 0;
   if (random() % 8 == 0) policy.timeout = std::chrono::milliseconds(random() % 60'000 + 1);
-  setup.keeps_agents = policy.max_restarts > 0;
+  setup.elastic = elastic;
+  if (elastic) {
+    const int least = 1 + static_cast<int>(random() % static_cast<unsigned>(setup.nodes));
+    policy.trains = random() % 2 == 0;
+    policy.elastic = ElasticPolicy{
+        .nodes = {least, setup.nodes},
+        .placing = {},
+        .on_loss = static_cast<OnLoss>(random() % 2),
+        .admit = static_cast<Admit>(random() % 3),
+        .max_wait = std::chrono::milliseconds(1'000 + random() % 30'000)};
+  }
+  setup.keeps_agents = policy.keeps_agents();
   const auto hosts = [&](int count, char name) {
     std::vector<Host> named;
     for (int i = 0; i < count; ++i)

@@ -7,4 +7,15 @@
 
 using namespace ds::launcher;
 
-TEST_CASE("random jobs") { check_random_worlds("random jobs", 1'000'000, play_job); }
+TEST_CASE("random jobs") {
+  check_random_worlds("random jobs", 1'000'000, [](std::uint64_t seed, std::uint64_t& events) {
+    return play_job(seed, events);
+  });
+}
+
+TEST_CASE("random elastic jobs") {
+  check_random_worlds("random elastic jobs", 1'000'000,
+                      [](std::uint64_t seed, std::uint64_t& events) {
+                        return play_job(seed, events, /*elastic=*/true);
+                      });
+}

@@ -78,7 +78,7 @@ void RandomWorld<Traits>::open(const Order& order) {
   if (chance(setup_.badness)) agent.fate = static_cast<Fate>(1 + up_to(7));
   agent.sick = agent.fate != Fate::well && agent.fate != Fate::dies && agent.fate != Fate::hangs &&
                agent.fate != Fate::leaves;
-  if (order.agent < setup_.nodes) {
+  if (order.agent < setup_.nodes && !setup_.elastic) {
     agent.node = order.agent;
     holders_[agent.node] = order.agent;
   }
@@ -107,6 +107,8 @@ void RandomWorld<Traits>::take_spec(int number, int node) {
   if (agent == nullptr) return;
   if (agent->stage != Stage::idle && !agent->silent && !agent->bye)
     return complain(fmt::format("Spec for agent {}, which does not wait for one", number));
+  if (setup_.elastic) seat(number, node);
+  if (!problem_.empty()) return;
   if (holders_[node] != number) {
     if (agents_[holders_[node]].stage != Stage::closed)
       return complain(fmt::format("node {} is given away while its agent is there", node));
@@ -121,6 +123,20 @@ void RandomWorld<Traits>::take_spec(int number, int node) {
   if (agent->fate != Fate::unready) plan(between(1, 300), What::ready, number);
 }
 
+/// Gives an agent its node in a job whose nodes are chosen for each epoch, in their order.
+template <class Traits>
+void RandomWorld<Traits>::seat(int number, int node) {
+  if (node == 0) {
+    for (const Agent& other : agents_)
+      if (is_busy(other)) return complain("an epoch begins while an agent has a Spec");
+    holders_.clear();
+  }
+  if (node != static_cast<int>(holders_.size())) return complain("nodes are not in order");
+  for (const int other : holders_)
+    if (agents_[other].host == agents_[number].host) return complain("a host has two nodes");
+  holders_.push_back(number);
+}
+
 template <class Traits>
 void RandomWorld<Traits>::obey_with_ranks(int number, const Order& order) {
   Agent* agent = open_agent(number, "an order to ranks");
@@ -129,6 +145,11 @@ void RandomWorld<Traits>::obey_with_ranks(int number, const Order& order) {
   if (order.kind == Order::Kind::stop) {
     if (std::exchange(agent->stopped, true)) return complain("TERM twice");
     if (agent->fate == Fate::stubborn || agent->fate == Fate::deaf) return;
+    if (agent->stage != Stage::running) {  // its ranks have not begun
+      ++agent->turn;
+      if (agent->fate != Fate::unready) plan(between(1, 300), What::clear, number);
+      return;
+    }
     for (const int rank : agent->ranks)
       plan(between(1, order.value + 500), What::exit, number, rank * 1000 + 143);
     return;
@@ -152,7 +173,8 @@ void RandomWorld<Traits>::go(int number, Agent& agent) {
   for (int i = 0; i < setup_.ranks_per_node; ++i) {
     const int rank = agent.node * setup_.ranks_per_node + i;
     agent.ranks.push_back(rank);
-    const int code = chance(85) ? 0 : chance(10) ? 93 : 1 + up_to(8);
+    const int paused = setup_.elastic && chance(20) ? 94 : 0;
+    const int code = chance(85) ? paused : chance(10) ? 93 : 1 + up_to(8);
     plan(between(1, 20'000), What::exit, number, rank * 1000 + code);
   }
 }
@@ -201,10 +223,13 @@ void RandomWorld<Traits>::close(int number) {
   Agent* agent = open_agent(number, "closing");
   if (agent == nullptr) return;
   const bool in_a_hurry = signals_ >= 2 || (signals_ >= 1 && agent->again);
-  const bool unheard = agent->stage == Stage::opening && Traits::is_ending(state_);
+  const bool later = setup_.elastic && agent->again;  // a lost host that does not answer yet
+  const bool unheard =
+      (agent->stage == Stage::opening || later) && Traits::is_ending(state_);
   if (!agent->sick && !agent->bye && !in_a_hurry && !unheard)
     complain(fmt::format("agent {}, which is well, is closed", number));
-  if (agent->node >= 0 && holders_[agent->node] == number) ++losses_;
+  const bool seated = agent->node >= 0 && agent->node < static_cast<int>(holders_.size());
+  if (seated && holders_[agent->node] == number) ++losses_;
   agent->stage = Stage::closed;
   ++agent->turn;
 }

@@ -47,6 +47,7 @@ struct WorldSetup {
   int ranks_per_node = 1;
   int spares = 0;
   bool keeps_agents = false;  // they clear up and wait for another Spec
+  bool elastic = false;       // the policy chooses the nodes of each epoch
   std::chrono::milliseconds node_timeout{8'000};
   int badness = 20;  // percent of agents that do not behave
   bool signals = false;
@@ -262,6 +263,7 @@ class RandomWorld {
   void open(const Order& order);
   void plan_beat(int number);
   void take_spec(int number, int node);
+  void seat(int number, int node);
   void obey_with_ranks(int number, const Order& order);
   void go(int number, Agent& agent);
   void rank_ends(int number, int value);

@@ -13,14 +13,14 @@ using namespace ds::launcher;
 
 namespace {
 
-Host host(std::string name, int slots) {
+Host live_host(std::string name, int slots) {
   Host made;
   made.name = std::move(name);
   made.slots = slots;
   return made;
 }
 
-std::vector<std::string> names_of(const Placement& placement) {
+std::vector<std::string> live_names(const Placement& placement) {
   std::vector<std::string> names;
   for (const Node& node : placement.nodes) names.push_back(node.host.name);
   return names;
@@ -62,7 +62,7 @@ TEST_CASE("random histories: survivors keep their order, joiners follow, numbers
     const NodeRange range{least, least + up_to(4)};
     int next_name = 0;
     std::vector<LiveHost> live;
-    const auto add = [&] { live.push_back({host(fmt::format("h{}", next_name++), 1 + up_to(3))}); };
+    const auto add = [&] { live.push_back({live_host(fmt::format("h{}", next_name++), 1 + up_to(3))}); };
     for (int i = up_to(8); i >= 0; --i) add();
     Placement last;
     last.epoch = 5;
@@ -94,7 +94,7 @@ TEST_CASE("random histories: survivors keep their order, joiners follow, numbers
             before, [&](int node) { return node < static_cast<int>(last.nodes.size()); });
         CHECK(kept == std::min<std::ptrdiff_t>(survivors, range.most));
         // The same input gives the same result.
-        CHECK(names_of(next_placement(last, live, request, range)->placement) == names_of(now));
+        CHECK(live_names(next_placement(last, live, request, range)->placement) == live_names(now));
         for (LiveHost& each : live) each.node = -1;
         for (std::size_t node = 0; node < now.nodes.size(); ++node)
           live[static_cast<std::size_t>(next->chosen[node])].node = static_cast<int>(node);
@@ -111,13 +111,13 @@ TEST_CASE("random histories: survivors keep their order, joiners follow, numbers
 TEST_CASE("a host that joins without room for --ppn is an error that names it") {
   PlacementRequest request;
   request.ranks_per_host = 2;
-  const std::vector<LiveHost> live = {{host("a", 2), 0}, {host("b", 1)}};
+  const std::vector<LiveHost> live = {{live_host("a", 2), 0}, {live_host("b", 1)}};
   CHECK_THROWS_WITH_AS(next_placement({}, live, request, {1, 2}), doctest::Contains("b has 1 slot"),
                        ds::Error);
 }
 
 TEST_CASE("the smallest and the largest number of ranks") {
-  const std::vector<Host> hosts = {host("a", 4), host("b", 2), host("c", 8)};
+  const std::vector<Host> hosts = {live_host("a", 4), live_host("b", 2), live_host("c", 8)};
   CHECK(elastic_ranks(hosts, {}, {1, 3}) == RankRange{2, 14});
   CHECK(elastic_ranks(hosts, {}, {2, 2}) == RankRange{6, 12});
   CHECK(elastic_ranks(hosts, {}, {2, 5}) == RankRange{6, 30});  // unknown hosts as c

@@ -314,6 +314,8 @@ TEST_CASE("the number of nodes chooses what gathering does") {
   CHECK(step(3, 1, 0, false, OnLoss::smaller) == wait);
   CHECK(step(3, 0, 0, false, OnLoss::smaller) == begin);
   CHECK(step(1, 0, 0, false, OnLoss::smaller) == give_up);
+  CHECK(step(2, 2, 0, true, OnLoss::smaller) == begin);
+  CHECK(step(1, 2, 0, true, OnLoss::smaller) == wait);
   CHECK(step(2, 0, 4, false, OnLoss::smaller) == begin);
   CHECK(step(2, 9, 4, false, OnLoss::wait) == wait);
   CHECK(step(4, 0, 4, false, OnLoss::wait) == begin);

@@ -89,6 +89,27 @@ TEST_CASE("lost nodes and restarts") {
         json::parse(R"([{"cause": "node n1 is lost: reset", "seconds": 0.0}])"));
 }
 
+TEST_CASE("epochs of a job whose number of nodes changes") {
+  JobPolicy policy{.max_restarts = 1};
+  policy.elastic = ElasticPolicy{.nodes = {1, 2}};
+  JobState job(placement_of(2, 1), policy);
+  const json seen = parsed(
+      of(job, {Start{}, AgentGreeted{0}, AgentGreeted{1}, AgentReady{0, 1}, AgentReady{1, 1},
+               AgentLost{1, "n1: reset"}, signaled(0, SIGTERM), AgentCleared{0}, AgentReady{0, 1},
+               RankStarted{0, 1}, exited(0, 0), AgentLost{2, "n1: no route"}, AgentCleared{0},
+               AgentDone{0}, OutputWritten{}}));
+  CHECK(seen["exit_code"] == 0);
+  CHECK(seen["restarts"] == json::array());
+  REQUIRE(seen["epochs"].size() == 2);
+  CHECK(seen["epochs"][0]["cause"] == "start");
+  CHECK(seen["epochs"][0]["stopped"] == nullptr);
+  CHECK(seen["epochs"][1] == json::parse(R"({"epoch": 1, "cause": "lost",
+      "text": "node n1 is lost: reset", "restart": false, "nodes_before": 2, "nodes": 1,
+      "ranks_before": 2, "ranks": 1, "seen": 0.0, "stopped": 0.0, "placed": 0.0, "started": 0.0})"));
+  JobState fixed = started_job(1, 1, {});
+  CHECK(!parsed(of(fixed, {exited(0, 3), AgentDone{0}})).contains("epochs"));
+}
+
 TEST_CASE("hosts that cannot be used are in the text") {
   JobState job(placement_of(2, 1), {});
   const json seen = parsed(of(job, {Start{}, AgentLost{0, "n0: refused", "connection"},

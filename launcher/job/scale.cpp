@@ -1,0 +1,102 @@
+#include "launcher/job/scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/error.h"
+#include "launcher/hosts/fold_names.h"
+#include "launcher/hosts/host_selection.h"
+
+namespace ds::launcher {
+namespace {
+
+ScalePlan refused(std::string why) { return {.problem = std::move(why)}; }
+
+/// Returns the number of a host that belongs to the job; -1: none has this name.
+int host_named(const ScaleFacts& facts, std::string_view name) {
+  for (std::size_t i = 0; i < facts.hosts.size(); ++i)
+    if (facts.hosts[i].name == name && !facts.retired[i]) return static_cast<int>(i);
+  return -1;
+}
+
+std::string names_of_all(const ScaleFacts& facts) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < facts.hosts.size(); ++i)
+    if (!facts.retired[i]) names.push_back(facts.hosts[i].name);
+  return fold_names(names);
+}
+
+/// Returns the hosts to add. Errors:  Error{usage} and Error{config} for what cannot be a host or
+/// has no room for its ranks.
+std::vector<Host> hosts_to_add(const ScaleFacts& facts, const std::vector<std::string>& words) {
+  std::vector<HostPick> picks;
+  for (const std::string& word : words)
+    for (HostPick& pick : parse_host_picks("--add", word)) picks.push_back(std::move(pick));
+  std::vector<Host> hosts = hosts_of_picks(picks);
+  for (Host& host : hosts) {
+    if (host.slots == kAutoSlots)
+      throw Error(ErrorKind::usage,
+                  fmt::format("--add {}: the number of slots must be given", host.name));
+    if (host.bare && !facts.hosts.empty()) host.slots = facts.hosts.front().slots;
+    const int ranks = place_groups({host}, facts.placing, 0).world_size();
+    if (ranks > facts.most_ranks)
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} would run {}, but no host of this job may run more than {}",
+                              host.name, counted(ranks, "rank"), counted(facts.most_ranks, "rank")));
+  }
+  return hosts;
+}
+
+std::string list_of(const std::vector<std::string>& names, std::string_view what) {
+  return fmt::format("{} {} {}", fold_names(names), names.size() == 1 ? "is" : "are", what);
+}
+
+}  // namespace
+
+ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
+  ScalePlan plan{.most_nodes = wish.nodes < 0 ? facts.most_nodes : wish.nodes};
+  std::vector<std::string> texts;
+  if (wish.nodes >= 0) {
+    if (wish.nodes < facts.nodes.least || wish.nodes > facts.nodes.most)
+      return refused(fmt::format("{} is out of range: the job was started with --nodes {}:{}",
+                                 counted(wish.nodes, "node"), facts.nodes.least, facts.nodes.most));
+    if (wish.nodes == facts.most_nodes && wish.add.empty() && wish.remove.empty())
+      return refused(fmt::format("nothing changes: the job already has up to {}",
+                                 counted(wish.nodes, "node")));
+    texts.push_back(fmt::format("the job shall have up to {}", counted(wish.nodes, "node")));
+  }
+  std::vector<std::string> removed;
+  for (const std::string& name : wish.remove) {
+    const int host = host_named(facts, name);
+    if (host < 0)
+      return refused(fmt::format("no host of the job is named '{}': they are {}", name,
+                                 names_of_all(facts)));
+    if (std::ranges::count(plan.retire, host) > 0) continue;
+    plan.retire.push_back(host);
+    removed.push_back(name);
+  }
+  try {
+    plan.add = hosts_to_add(facts, wish.add);
+  } catch (const Error& error) {
+    return refused(error.what());
+  }
+  std::vector<std::string> added;
+  for (const Host& host : plan.add) {
+    if (host_named(facts, host.name) >= 0)
+      return refused(fmt::format("{} is a host of the job already", host.name));
+    added.push_back(host.name);
+  }
+  const auto left = std::ranges::count(facts.retired, false) - std::ssize(plan.retire) +
+                    std::ssize(plan.add);
+  if (left < facts.nodes.least)
+    return refused(fmt::format("{} would be left; the job needs at least {}",
+                               counted(left, "host"), facts.nodes.least));
+  if (!removed.empty()) texts.push_back(list_of(removed, "removed"));
+  if (!added.empty()) texts.push_back(list_of(added, "added"));
+  if (texts.empty()) return refused("nothing changes: give --nodes, --add or --remove");
+  for (const std::string& text : texts) plan.text += (plan.text.empty() ? "" : "; ") + text;
+  return plan;
+}
+
+}  // namespace ds::launcher

@@ -1,0 +1,38 @@
+// What `dslaunch scale` may change in a running job with --nodes MIN:MAX. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/next_placement.h"
+
+namespace ds::launcher {
+
+struct ScaleFacts {
+  NodeRange nodes{};
+  int most_nodes = 0;          // that an epoch may have now
+  std::vector<Host> hosts{};   // by number, as in Roster
+  std::vector<bool> retired{};  // by number
+  PlacementRequest placing{};
+  int most_ranks = 0;  // on one host, as far as the launcher is prepared for it
+};
+
+struct ScaleWish {
+  int nodes = -1;  // -1: as before
+  std::vector<std::string> add{};
+  std::vector<std::string> remove{};
+};
+
+struct ScalePlan {
+  std::string problem{};  // why nothing changes; the rest is empty then
+  std::string text{};     // what changes
+  std::vector<Host> add{};
+  std::vector<int> retire{};  // numbers of hosts
+  int most_nodes = 0;
+};
+
+/// Decides what follows from a request. A host to add has the slots that the request names, else
+/// those of the first host of the job.
+ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish);
+
+}  // namespace ds::launcher

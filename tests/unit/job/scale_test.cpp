@@ -1,0 +1,60 @@
+// What `dslaunch scale` may change, and each refusal.
+#include "launcher/job/scale.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace ds::launcher;
+
+namespace {
+
+/// A job on a, b and c with 2 slots each, started with --nodes 2:4; d has left.
+ScaleFacts facts() {
+  ScaleFacts facts{.nodes = {2, 4}, .most_nodes = 4, .most_ranks = 2};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Host host;
+    host.name = name;
+    host.slots = 2;
+    facts.hosts.push_back(host);
+    facts.retired.push_back(host.name == "d");
+  }
+  return facts;
+}
+
+std::string problem(const ScaleWish& wish) { return plan_scale(facts(), wish).problem; }
+
+}  // namespace
+
+TEST_CASE("another number of nodes, hosts that join and hosts that leave") {
+  ScalePlan plan = plan_scale(facts(), {.nodes = 3});
+  CHECK(plan.problem.empty());
+  CHECK(plan.most_nodes == 3);
+  CHECK(plan.text == "the job shall have up to 3 nodes");
+
+  plan = plan_scale(facts(), {.add = {"e,f:1", "d"}, .remove = {"b", "b"}});
+  CHECK(plan.problem.empty());
+  CHECK(plan.text == "b is removed; d-f are added");
+  CHECK(plan.retire == std::vector<int>{1});
+  REQUIRE(plan.add.size() == 3);
+  CHECK(plan.add[0].slots == 2);  // as the first host
+  CHECK(plan.add[1].slots == 1);
+  CHECK(plan.add[2].name == "d");  // a host that has left may join again
+  CHECK(plan.most_nodes == 4);
+}
+
+TEST_CASE("each refusal changes nothing and says why") {
+  CHECK(problem({.nodes = 1}) == "1 node is out of range: the job was started with --nodes 2:4");
+  CHECK(problem({.nodes = 5}).starts_with("5 nodes is out of range"));
+  CHECK(problem({.nodes = 4}) == "nothing changes: the job already has up to 4 nodes");
+  CHECK(problem({}) == "nothing changes: give --nodes, --add or --remove");
+  CHECK(problem({.remove = {"x"}}).starts_with("no host of the job is named 'x': they are "));
+  CHECK(problem({.remove = {"d"}}).starts_with("no host of the job is named 'd'"));
+  CHECK(problem({.add = {"a"}}) == "a is a host of the job already");
+  CHECK(problem({.remove = {"a", "b"}}) == "1 host would be left; the job needs at least 2");
+  CHECK(problem({.add = {"e:3"}}) ==
+        "e would run 3 ranks, but no host of this job may run more than 2 ranks");
+  CHECK(problem({.add = {"e:*"}}).ends_with("the number of slots must be given"));
+  CHECK(!problem({.add = {"e:x"}}).empty());
+  CHECK(problem({.add = {"e"}, .remove = {"a", "b"}}).empty());
+}
