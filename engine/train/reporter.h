@@ -43,10 +43,10 @@ class Reporter {
   void epoch(EpochMetrics metrics);
   /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
-  /// Prints a line of checkpoint_line.h and tells it to the launcher.
+  /// Tells a line of checkpoint_line.h to the launcher and prints it.
   void note_checkpoint(const std::string& line) {
-    progress_.note(line);
     if (channel_ != nullptr) channel_->tell_checkpoint(line);
+    progress_.note(line);
   }
   void step(const StepReport& report);
   /// `set`: empty where the data of validation have no name.

@@ -95,7 +95,7 @@ int run_on_hosts(const Options& options, JobParts parts, std::string& verdict) {
     std::fputs(placement_table(placed.placement).c_str(), stderr);
   if (options.train) {
     const bool here = runs_here(placed.placement.nodes.front().host, options.reach.transport);
-    ConfigCheck check = check_config(parts.programs.front(), placed.placement, here);
+    ConfigCheck check = check_config(parts.programs.front(), placed, here);
     verdict = std::move(check.problem);
     if (check.code != 0) return check.code;
   }

@@ -111,6 +111,10 @@ struct RankRange {
   int most = 0;
   friend bool operator==(const RankRange&, const RankRange&) = default;
 };
+/// Returns "LEAST:MOST".
+inline std::string range_text(const RankRange& range) {
+  return std::to_string(range.least) + ":" + std::to_string(range.most);
+}
 
 /// Placement, and the spare hosts.
 struct PlacedJob {

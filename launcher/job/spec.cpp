@@ -141,8 +141,7 @@ Spec make_spec(const JobRequest& request, const Placement& placement, int node,
   spec.job_cookie = job_id_text(identity.id);
   spec.keep_agent = request.policy.keeps_agents();
   if (request.elastic_ranks)
-    spec.env.emplace_back(contract::kElasticRanks, fmt::format("{}:{}", request.elastic_ranks->least,
-                                                               request.elastic_ranks->most));
+    spec.env.emplace_back(contract::kElasticRanks, range_text(*request.elastic_ranks));
   if (request.mpi != MpiWire::none)
     spec.mpi =
         mpi_spec(request.mpi, placement, fmt::format("{}-{}", identity.mpi_space, placement.epoch));

@@ -23,14 +23,17 @@ namespace {
 constexpr std::size_t kMaxCheckText = 4096;  // of which the problem is taken
 
 /// Returns the environment of rank 0. Any port works because no rank connects.
-std::vector<std::string> environment_of(const Placement& placement) {
-  const EnvList place = {
+std::vector<std::string> environment_of(const PlacedJob& placed) {
+  const Placement& placement = placed.placement;
+  EnvList place = {
       {contract::kRank, "0"},
       {contract::kLocalRank, "0"},
       {contract::kWorldSize, std::to_string(placement.shown_world())},
       {contract::kLocalWorldSize, std::to_string(placement.nodes.front().ranks.size())},
       {contract::kMasterAddr, "127.0.0.1"},
       {contract::kMasterPort, "29500"}};
+  if (placed.elastic_ranks)
+    place.emplace_back(contract::kElasticRanks, range_text(*placed.elastic_ranks));
   std::vector<std::string> environment;
   for (const auto& [name, value] : own_variables())
     if (std::ranges::count(place, name, &EnvList::value_type::first) == 0)
@@ -101,11 +104,11 @@ std::string check_problem(std::string_view text) {
   return problem;
 }
 
-ConfigCheck check_config(const Program& program, const Placement& placement, bool here) {
+ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here) {
   std::vector<std::string> words = program.argv;
   if (::access(words.front().c_str(), X_OK) != 0) return {};  // the nodes may have dsrunner
   words.insert(words.begin() + 1, here ? "--check" : "--check=config");
-  return run_and_wait(std::move(words), environment_of(placement), program.working_directory);
+  return run_and_wait(std::move(words), environment_of(placed), program.working_directory);
 }
 
 }  // namespace ds::launcher

@@ -18,7 +18,7 @@ struct ConfigCheck {
 /// If that rank will not run `here`, only the configuration itself is checked: data and memory of
 /// the other machine are not known. The output goes to standard error. Without a dsrunner here
 /// nothing is checked.   Errors:  Error{system} if it cannot be started.
-ConfigCheck check_config(const Program& program, const Placement& placement, bool here);
+ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here);
 
 /// Returns one line, "MESSAGE; HINT", from what dsrunner printed. Pure.
 std::string check_problem(std::string_view text);

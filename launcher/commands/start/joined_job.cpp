@@ -175,7 +175,7 @@ class JoinedJob {
   int run_placed(JobParts parts) {
     PlacedJob placed = place_job(options_, hosts_with_slots(), first_epoch());
     if (options_.train) {
-      const ConfigCheck check = check_config(parts.programs.front(), placed.placement,
+      const ConfigCheck check = check_config(parts.programs.front(), placed,
                                              is_own(placed.placement.nodes.front().host.name));
       if (check.code != 0) return finish(check.code, check.problem);
     }
