@@ -26,10 +26,10 @@ void take_nodes(const std::string& text, PlanOptions& options) {
   const int most = nodes_in(is_range ? std::string_view(text).substr(colon + 1) : text);
   const int least = is_range ? nodes_in(std::string_view(text).substr(0, colon)) : most;
   if (least == 0 || most == 0 || least > most)
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("--nodes: expected 1 to {}, or MIN:MAX with MIN at most MAX, found '{}'",
-                    kMostNodes, text));
+    throw Error(ErrorKind::usage,
+                fmt::format("--nodes must be an integer from 1 to {}, or MIN:MAX with MIN at most "
+                            "MAX, not '{}'",
+                            kMostNodes, text));
   options.cluster.nodes = most;
   if (is_range) options.least_nodes = least;
 }

@@ -151,6 +151,19 @@ llama 65 llama-65b 3 offload.optimizer.device=cpu
 grep -q 'per node, the limit is 512.0 GiB' err || die "masters and moments of 65B do not fit into host memory"
 llama 0 llama-65b 3 offload.optimizer.device=nvme offload.optimizer.paths=.
 
+# An elastic job: every size with its kept states, four slots a rank on several nodes, two on one.
+run plan train.toml --nodes 1:3 determinism.virtual_ranks=4 zero.stage=1
+expect 0 "sizes"
+grep -q '^ *3  *3  *67%' out || die "the efficiency of 4 virtual ranks on 3"
+grep -q '^    kept states ' out || die "kept states are counted"
+run plan train.toml --nodes 1:3 determinism.virtual_ranks=3
+expect 0 "as many ranks as virtual ones"
+run plan train.toml --nodes 2
+! grep -q 'kept states' out || die "nothing is kept in a job of a fixed size"
+run plan train.toml --nodes 2 elastic.every=5 --host-memory 1M
+expect 65 "kept states that do not fit"
+grep -q 'are kept states; elastic.every=0 keeps none' err || die "what is too large"
+
 # Wrong arguments.
 run plan
 expect 64 "no file"

@@ -4,7 +4,7 @@
 // keep_agent OUT RANKS RANKS_PER_NODE PAUSE_AT COMMAND...
 //
 // Rank R's output goes to OUT.R.out. PAUSE_AT: asks the last rank to pause after that step; 0:
-// never. Prints "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot
+// never. Prints "process RANK ID" for each rank at once; at the end "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot
 // NAME RANK STEP BYTES", or "slot NAME none"; "complete own STEP" and "complete ward STEP", the
 // newest step whose own copies (those of wards) join and verify. The rest of the environment is the
 // caller's.
@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -82,8 +83,10 @@ std::vector<Rank> start_ranks(const Setup& setup) {
       become_rank(setup, rank, pair[1]);
     }
     ::close(pair[1]);
+    fmt::print("process {} {}\n", rank, process);
     ranks.push_back({process, UniqueFd(pair[0])});
   }
+  std::fflush(stdout);
   return ranks;
 }
 

@@ -107,5 +107,21 @@ exits full 2 0
 grep -q "cannot be reserved" "$work/full.0.out" || fail "full: no reason: $(cat "$work/full.0.out")"
 [ "$(summary_of full weights_hash)" = "$hash" ] || fail "full: weights differ"
 
+# kill -9 of any rank at any moment: the others end soon, and a committed step is complete in both places.
+has_steps() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; }
+for turn in 1 2 3 4 5 6; do
+  name=crash$turn
+  kept_job $name 4 2 0 zero.stage=$((turn % 4)) elastic.every=1 train.steps=1000000 &
+  job=$!
+  wait_for 60 has_steps $name 5 || fail "$name: no step"
+  sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+  kill -9 "$(sed -n "s/^process $((turn % 4)) //p" "$work/$name.agent")"
+  wait_for 20 eval "! kill -0 $job 2>/dev/null" || { fail "$name: the others hang" && kill -9 $job $(sed -n 's/^process [0-9]* //p' "$work/$name.agent"); }
+  wait $job
+  [ "$(grep -c "^exit [0-9]* 69$" "$work/$name.agent")" = 3 ] || fail "$name: the others do not exit 69: $(cat "$work/$name.agent")"
+  # A slot that is being written is not valid, so one of the two copies may be newer than the other.
+  complete $name 1
+done
+
 [ $failures = 0 ] && echo "kept states: all as promised"
 exit $((failures > 0))

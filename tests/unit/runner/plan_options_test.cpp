@@ -28,6 +28,8 @@ TEST_CASE("wrong arguments are usage errors that name the option") {
   };
   fails({"--nodes", "0", "t"}, "--nodes must be an integer from 1");
   fails({"--nodes", "four", "t"}, "not 'four'");
+  for (const char* range : {"4:2", "0:2", "1:", ":2", "1:2:3", "1:100001"})
+    fails({"--nodes", range, "t"}, "or MIN:MAX with MIN at most MAX, not '");
   fails({"--slots=", "t"}, "--slots must be");
   fails({"--device-memory", "80Q", "t"}, "--device-memory must be a size such as 80G");
   fails({"--node", "1", "t"}, "unknown option '--node'");

@@ -10,6 +10,7 @@
 #include "engine/program/freeze.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
+#include "engine/states/save_states.h"
 #include "unit/program/tiny.h"
 
 using namespace ds;        // NOLINT: the tests of one folder
@@ -212,5 +213,35 @@ TEST_CASE("frozen weights are saved once, as masters without moments, in their o
         CHECK(std::ssize(seen[2]) * kLeaf == trained);
       }
     }
+  }
+}
+
+TEST_CASE("the layout of a chunk has every saved element, in pieces that do not overlap") {
+  for (const Form& form : forms()) {
+    const ShardSpec spec = spec_for(form, 1, 3);
+    const Program step = step_of(form, spec);
+    std::int64_t saved = 0;
+    for (const SavedTile& tile : saved_tiles(step, spec)) saved += tile.elements;
+    const ChunkPart part = layout_of(step, spec);
+    CHECK(part.rank == 1);
+    std::set<std::pair<std::int64_t, std::int64_t>> places;  // begin and end
+    std::int64_t elements = 0;
+    for (const TensorEntry& tensor : part.tensors) {
+      for (const StateEntry& state : tensor.states) {
+        for (const Piece& piece : state.pieces) {
+          elements += piece.elements;
+          places.emplace(piece.at, piece.at + piece.elements * 4);
+        }
+      }
+    }
+    std::int64_t end = 0;
+    for (const auto& [first, last] : places) {
+      CHECK(first >= end);
+      CHECK(first % 64 == 0);
+      end = last;
+    }
+    CHECK(part.chunk.bytes == end);
+    CHECK(elements <= saved);  // tiles have padding
+    CHECK(elements > saved / 2);
   }
 }
