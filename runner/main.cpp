@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine/base/contract.h"
+#include "engine/base/own_host_name.h"
 #include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
 #include "runner/average_command.h"
@@ -180,13 +181,13 @@ void raise_file_limit() {
 }
 
 // When a stop was requested, a lost rank is not an error: earlier checkpoints are complete.
-bool train(const ds::JobRequest& request) {
+ds::TrainEnd train(const ds::JobRequest& request) {
   try {
     return ds::run_training(request);
   } catch (const ds::Error& error) {
     if (error.kind() != ds::ErrorKind::comm || stop_signal.load() == 0) throw;
     fmt::print(stderr, "dsrunner: stopped without a last checkpoint: {}\n", error.what());
-    return false;
+    return ds::TrainEnd::stopped;
   }
 }
 
@@ -217,6 +218,8 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .grace_s = env.grace_s,
                                .ends_itself = &ends_itself,
                                .channel = channel.get(),
+                               .node = env.node.empty() ? ds::own_host_name() : env.node,
+                               .most_ranks = env.most_ranks,
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);
@@ -228,7 +231,9 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
   }
   raise_file_limit();
   install_signals(env.grace_s.has_value());
-  if (train(request)) return 0;
+  const ds::TrainEnd end = train(request);
+  if (end == ds::TrainEnd::complete) return 0;
+  if (end == ds::TrainEnd::paused) return ds::contract::kExitPaused;
   return stop_signal.load() != 0 ? 128 + stop_signal.load() : ds::contract::kExitTerminated;
 }
 

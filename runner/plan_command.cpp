@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "engine/base/units.h"
 #include "engine/config/load.h"
 #include "engine/config/print.h"
 #include "engine/data/open_data.h"
@@ -14,6 +15,7 @@
 #include "engine/plan/measure.h"
 #include "engine/plan/report.h"
 #include "engine/plugin/choose_backend.h"
+#include "engine/train/open_keeper.h"
 #include "engine/train/plan_build.h"
 
 namespace ds {
@@ -73,6 +75,37 @@ double largest_layer(const TrainConfig& config) {
   return std::max(head, hidden * static_cast<double>(config.model.ffn + 1));
 }
 
+/// Returns what every size of an elastic job needs, one line each. Efficiency: how much of their time
+/// ranks compute, where some have more virtual ranks than others.
+std::string sizes_text(const PlanOptions& options, const SolveRequest& largest,
+                       const BuildRank& build) {
+  std::string text =
+      fmt::format("\n{:>5}{:>7}{:>12}{:>12}{:>12}{:>12}{:>13}  fits\n", "nodes", "ranks",
+                  "efficiency", "device", "host", "nvme", "kept states");
+  for (int nodes = options.least_nodes; nodes <= options.cluster.nodes; ++nodes) {
+    TrainConfig config = largest.config;
+    SolveRequest request = with_config(largest, config);
+    request.cluster.nodes = nodes;
+    settle_keeping(config.elastic, {.has_agent = true, .is_elastic = true, .has_nodes = nodes > 1});
+    const std::int64_t ranks = request.cluster.world_size();
+    const std::int64_t shares = config.determinism.virtual_ranks;
+    text += fmt::format("{:>5}{:>7}", nodes, ranks);
+    if (ranks > shares) {
+      text += fmt::format("  more ranks than determinism.virtual_ranks = {}\n", shares);
+      continue;
+    }
+    const RankPlan most = heaviest(plan_ranks(config, request.cluster, build));
+    const std::string excess_text = excess(most, request.limits, request.cluster.slots);
+    const auto busiest = static_cast<double>((shares + ranks - 1) / ranks * ranks);
+    text += fmt::format("{:>11.0f}%{:>12}{:>12}{:>12}{:>13}  {}\n",
+                        100 * static_cast<double>(shares) / busiest,
+                        format_bytes(most.device_bytes()), format_bytes(most.host_bytes()),
+                        format_bytes(most.nvme_bytes()), format_bytes(most.of_class("kept states")),
+                        excess_text.empty() ? "yes" : "no: " + excess_text);
+  }
+  return text + "bytes of the rank that needs the most; host includes kept states in memory\n";
+}
+
 /// Names shown in the report.
 struct Names {
   std::string config, limits, device;
@@ -108,6 +141,7 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
                                             .gpus_per_node = request.cluster.slots});
   }
   write(options.json ? plan_json(report) : plan_text(report));
+  if (options.least_nodes > 0 && !options.json) write(sizes_text(options, request, build));
   if (!excess(most, request.limits, request.cluster.slots).empty())
     throw does_not_fit(request, most, build);
 }
@@ -135,6 +169,9 @@ void run_plan(const PlanOptions& options) {
   if (options.print == "config") return write(to_toml(given));
   given.device.backend = choose_backend(given.device).backend;
   given.data.fields = fields_here(given.data);
+  settle_keeping(given.elastic, {.has_agent = true,
+                                 .is_elastic = options.least_nodes > 0,
+                                 .has_nodes = options.cluster.nodes > 1});
   const Backend host = make_host_backend(given.device, options.cluster);
   const WorkspaceBytes workspace = workspace_for(given.device);
   const BuildRank build = rank_builder(workspace);

@@ -9,7 +9,8 @@
 namespace ds {
 
 struct PlanOptions {
-  Cluster cluster;
+  Cluster cluster;      // the largest, if there are several sizes
+  int least_nodes = 0;  // of an elastic job; 0: the number of nodes does not change
   MemoryLimits limits;
   Rates rates;
   bool measure = false, json = false, deepspeed_estimate = false;

@@ -92,8 +92,27 @@ class Environment {
   const Lookup& lookup_;
 };
 
-constexpr const char* kTorchrunHasStore = "TORCHELASTIC_USE_AGENT_STORE";
 constexpr std::int64_t kMostRanks = 1'000'000;
+
+/// Returns MAX of "MIN:MAX"; 0: the variable is not set.
+std::int64_t most_ranks(const Environment& environment) {
+  const auto range = environment.text(contract::kElasticRanks);
+  if (!range) return 0;
+  std::int64_t least = 0, most = 0;
+  const char* const end = range->data() + range->size();
+  const auto [colon, error] = std::from_chars(range->data(), end, least);
+  const bool has_colon = error == std::errc() && colon != end && *colon == ':';
+  const auto [stop, problem] = std::from_chars(has_colon ? colon + 1 : end, end, most);
+  if (!has_colon || problem != std::errc() || stop != end || least < 1 || most < least ||
+      most > kMostRanks) {
+    throw Error(ErrorKind::config,
+                fmt::format("{}='{}' is not MIN:MAX with 1 <= MIN <= MAX", contract::kElasticRanks,
+                            *range));
+  }
+  return most;
+}
+
+constexpr const char* kTorchrunHasStore = "TORCHELASTIC_USE_AGENT_STORE";
 
 std::string job_key(const Environment& environment) {
   std::string key = environment.text(contract::kJobKey).value_or("");
@@ -152,6 +171,9 @@ RankEnv parse_rank_env(const Lookup& lookup) {
   env.epoch = static_cast<std::uint64_t>(
       environment.number(contract::kEpoch, 0, std::numeric_limits<std::int64_t>::max())
           .value_or(slurm ? static_cast<std::int64_t>(slurm_epoch(slurm->restarts)) : 0));
+  env.node = environment.text(contract::kNodeRank)
+                 .value_or(environment.text(contract::kGroupRank).value_or(""));
+  env.most_ranks = most_ranks(environment);
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
   env.grace_s = environment.seconds(contract::kGrace);
   if (const auto wire = environment.text(contract::kTestWire)) {

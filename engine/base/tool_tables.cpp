@@ -10,7 +10,10 @@ using Kind = ToolOption::Kind;
 constexpr std::int64_t kMostNodes = 100'000, kMostSlots = 1024;
 
 constexpr ToolOption kPlan[] = {
-    {"--nodes", Kind::number, "N", "Nodes of the job (default: 1)", "The job", 1, kMostNodes},
+    {"--nodes", Kind::text, "N|MIN:MAX",
+     "Nodes of the job (default: 1). MIN:MAX: plan the largest size, and\n"
+     "list what each size needs",
+     "The job"},
     {"--slots", Kind::number, "N", "Ranks on each node (default: 1)", "The job", 1, kMostSlots},
     {"--device-memory", Kind::bytes, "SIZE",
      "Memory that a rank may use on its device, as 80G; without it the\n"

@@ -60,7 +60,9 @@ Clock::time_point Pace::after(std::int64_t bytes, Clock::time_point now) {
 }
 
 ChunkWriter::ChunkWriter(const ChunkWriterSpec& spec)
-    : spec_(spec), pace_(spec.rate), file_(make_anew(spec.path.c_str())) {
+    : spec_(spec), pace_(spec.rate) {
+  if (!is_own_file()) return;
+  file_ = UniqueFd(make_anew(spec.path.c_str()));
   if (!file_) fail("cannot be created", errno);
   may_be_direct_ = is_of_local_disk(file_.get());
 }
@@ -91,7 +93,7 @@ void ChunkWriter::write_at(std::span<const std::byte> bytes, std::int64_t at) {
     std::size_t size = is_direct ? direct : bytes.size();
     // One write of a whole piece keeps a disk busier than writes of its parts.
     if (!is_direct || spec_.rate > 0) size = std::min(size, static_cast<std::size_t>(kSlice));
-    const ssize_t written = ::pwrite(file_.get(), bytes.data(), size, at);
+    const ssize_t written = ::pwrite(fd(), bytes.data(), size, spec_.first + at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EINVAL && is_direct) {
       may_be_direct_ = false;  // O_DIRECT refused for another reason: use the page cache
@@ -129,6 +131,7 @@ bool ChunkWriter::set_direct(bool direct) {
 // Starts writeback early. Otherwise the kernel keeps the data in memory and fsync waits for all of
 // it: other ranks would think that this one hangs, and training would lack the memory.
 void ChunkWriter::push_out() {
+  if (!is_own_file()) return;
   for (; bytes_ - pushed_ >= kPush; pushed_ += kPush) {
     int result = ::sync_file_range(file_.get(), pushed_, kPush, SYNC_FILE_RANGE_WRITE);
     if (result == 0 && pushed_ >= kBehind) {
@@ -142,10 +145,14 @@ void ChunkWriter::push_out() {
   }
 }
 
+std::int64_t ChunkWriter::place_after(std::int64_t end, std::int64_t bytes) {
+  const std::int64_t alignment = bytes >= kLong ? kBlock : kAlignment;
+  return (end + alignment - 1) / alignment * alignment;
+}
+
 ChunkWriter::Place ChunkWriter::append(std::span<const std::byte> bytes) {
   DS_ASSERT(!bytes.empty() && static_cast<std::int64_t>(bytes.size()) <= kPieceBytes);
-  const std::int64_t alignment = std::ssize(bytes) >= kLong ? kBlock : kAlignment;
-  const Place place{(bytes_ + alignment - 1) / alignment * alignment,
+  const Place place{place_after(bytes_, std::ssize(bytes)),
                     XXH3_64bits(bytes.data(), bytes.size())};
   write_at(bytes, place.at);  // padding before the piece reads as zeros
   return place;
@@ -155,6 +162,7 @@ std::int64_t ChunkWriter::finish() {
   if (is_set(spec_.cancel)) {
     throw Error(ErrorKind::system, spec_.path + ": writing stopped because the save is canceled");
   }
+  if (!is_own_file()) return bytes_;
   int result = 0;
   do {
     result = ::fsync(file_.get());

@@ -1,4 +1,5 @@
-// ChunkWriter: writes one rank's chunk file: pieces with checksums, at a limited rate.
+// ChunkWriter: writes one rank's chunk: pieces with checksums, at a limited rate, into a file of its
+// own or into an open one.
 #pragma once
 
 #include <atomic>
@@ -14,10 +15,14 @@
 namespace ds {
 
 struct ChunkWriterSpec {
-  std::string path;                           // created; an existing file of that name is replaced
+  std::string path;  // created; an existing file of that name is replaced. With `fd`: for messages
   std::int64_t rate = 0;                      // bytes per second; 0: unlimited
   const std::atomic<bool>* cancel = nullptr;  // set: the next write throws; may be null
   const std::atomic<bool>* hurry = nullptr;   // set: the rate limit no longer applies; may be null
+  /// Where the pieces are written instead, through the page cache and without a sync: an open file,
+  /// which stays open, from byte `first`. -1: none.
+  int fd = -1;
+  std::int64_t first = 0;
 };
 
 /// Computes when a rate-limited writer may continue. A pause does not earn a burst. Pure.
@@ -47,8 +52,11 @@ class ChunkWriter {
     std::uint64_t checksum = 0;
   };
   Place append(std::span<const std::byte> bytes);
+  /// Returns where a piece of that size begins if the pieces before it end at `end`. Pure.
+  static std::int64_t place_after(std::int64_t end, std::int64_t bytes);
 
-  /// Syncs and closes the file, checking both. Returns the size of the file.
+  /// Syncs and closes the file, checking both. Returns the size of the file; with `fd`, that of the
+  /// pieces with what is between them.
   std::int64_t finish();
 
  private:
@@ -59,9 +67,12 @@ class ChunkWriter {
   void wait(std::int64_t bytes);
   [[noreturn]] void fail(const std::string& what, int error_number) const;
 
+  [[nodiscard]] bool is_own_file() const { return spec_.fd < 0; }
+  [[nodiscard]] int fd() const { return is_own_file() ? file_.get() : spec_.fd; }
+
   ChunkWriterSpec spec_;
   Pace pace_;
-  UniqueFd file_;
+  UniqueFd file_;  // none with ChunkWriterSpec::fd
   std::int64_t bytes_ = 0, pushed_ = 0;
   bool may_be_direct_ = false;
   bool is_direct_ = false;  // the file's flag O_DIRECT

@@ -97,7 +97,7 @@ void check_coverage(const std::vector<TensorEntry>& tensors) {
 
 }  // namespace
 
-Manifest parse_manifest(std::string_view text) {
+Manifest parse_head(std::string_view text) {
   const Json json = document(text, kManifestFormat);
   const Node node{json, kTop};
   static const std::string kOriginPlace = "\"origin\"";
@@ -114,6 +114,11 @@ Manifest parse_manifest(std::string_view text) {
   manifest.config = node.string("config");
   manifest.chunks = chunks_in(node);
   manifest.tensors = tensors_in(node, {manifest.chunks, 0, manifest.world_size - 1});
+  return manifest;
+}
+
+Manifest parse_manifest(std::string_view text) {
+  Manifest manifest = parse_head(text);
   check_coverage(manifest.tensors);
   return manifest;
 }

@@ -27,6 +27,9 @@ class NewerVersion : public Error {
 /// NewerVersion with both versions and what to do.
 Manifest parse_manifest(std::string_view text);
 
+/// The same for a manifest whose tensors have no pieces yet, or not all of them.
+Manifest parse_head(std::string_view text);
+
 /// The same for one rank's part, which only the ranks of one save read.
 std::string part_text(const ChunkPart& part);
 ChunkPart parse_part(std::string_view text);

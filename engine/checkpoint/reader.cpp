@@ -122,12 +122,26 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& folder) {
   for (int chunk = 0; chunk < static_cast<int>(manifest.chunks.size()); ++chunk) {
     static_cast<void>(checkpoint->open_chunk(chunk));
   }
-  std::vector<std::size_t>& order = checkpoint->by_name_;
-  order.resize(manifest.tensors.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(
-      order, {}, [&](std::size_t i) -> const auto& { return manifest.tensors[i].name; });
+  checkpoint->index_names();
   return checkpoint;
+}
+
+std::shared_ptr<const Checkpoint> Checkpoint::of(Manifest manifest, std::vector<OpenChunk> chunks,
+                                                 std::string name) {
+  DS_ASSERT(chunks.size() == manifest.chunks.size());
+  const std::shared_ptr<Checkpoint> checkpoint(new Checkpoint);
+  checkpoint->folder_ = std::move(name);
+  checkpoint->manifest_ = std::move(manifest);
+  checkpoint->open_chunks_ = std::move(chunks);
+  checkpoint->index_names();
+  return checkpoint;
+}
+
+void Checkpoint::index_names() {
+  by_name_.resize(manifest_.tensors.size());
+  std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+  std::ranges::sort(
+      by_name_, {}, [&](std::size_t i) -> const auto& { return manifest_.tensors[i].name; });
 }
 
 const TensorEntry* Checkpoint::tensor(std::string_view name) const {
@@ -144,10 +158,21 @@ const StateEntry* Checkpoint::state(std::string_view tensor_name, std::string_vi
 }
 
 std::string Checkpoint::chunk_path(int chunk) const {
+  if (!open_chunks_.empty()) return open_chunks_.at(static_cast<std::size_t>(chunk)).name;
   return folder_ + "/" + manifest_.chunks.at(static_cast<std::size_t>(chunk)).name;
 }
 
+std::int64_t Checkpoint::chunk_begin(int chunk) const {
+  return open_chunks_.empty() ? 0 : open_chunks_.at(static_cast<std::size_t>(chunk)).begin;
+}
+
 UniqueFd Checkpoint::open_chunk(int chunk) const {
+  if (!open_chunks_.empty()) {
+    const OpenChunk& open = open_chunks_.at(static_cast<std::size_t>(chunk));
+    UniqueFd copy(open.file ? ::fcntl(open.file.get(), F_DUPFD_CLOEXEC, 0) : -1);
+    if (!copy) refuse_file(open.name, open.file ? errno : ENODATA);
+    return copy;
+  }
   std::int64_t bytes = 0;
   return open_file(chunk_path(chunk), manifest_.chunks.at(static_cast<std::size_t>(chunk)).bytes,
                    bytes);
@@ -163,18 +188,22 @@ std::span<const std::byte> PieceReader::verified(const TensorEntry& tensor, cons
   held_ = nullptr;
   const std::string path = checkpoint_->chunk_path(piece.chunk);
   const auto broken = [&](const std::string& why) {
+    broken_chunk_ = piece.chunk;
     refuse(fmt::format("{}: {} of the {} of {} (bytes {} to {}) {}", path,
                        described(tensor.shape, piece), printable_text(state.name, 80),
                        printable_text(tensor.name, 80), piece.at, piece.at + bytes - 1, why));
   };
   if (chunk_number_ != piece.chunk) {
     chunk_number_ = -1;
+    broken_chunk_ = piece.chunk;
     chunk_ = checkpoint_->open_chunk(piece.chunk);
+    broken_chunk_ = -1;
     chunk_number_ = piece.chunk;
   }
   buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(bytes)));
   const std::span<std::byte> into = std::span(buffer_).first(static_cast<std::size_t>(bytes));
-  const std::int64_t got = read_at(chunk_.get(), into, piece.at);
+  const std::int64_t got =
+      read_at(chunk_.get(), into, checkpoint_->chunk_begin(piece.chunk) + piece.at);
   if (got < 0) {
     broken("cannot be read: " + std::generic_category().message(static_cast<int>(-got)));
   }

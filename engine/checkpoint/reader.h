@@ -1,4 +1,4 @@
-// Reads checkpoints from disk: verifies the manifest when opened and each piece when it is used.
+// Reads checkpoints from disk or memory: verifies the manifest when opened, each piece when used.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,23 @@
 
 namespace ds {
 
+/// A chunk behind a descriptor, for example in memory that outlives the rank that wrote it.
+struct OpenChunk {
+  UniqueFd file{};         // none: nothing of this chunk will be read
+  std::int64_t begin = 0;  // byte of the file at which the chunk begins
+  std::string name{};      // for messages
+};
+
 class Checkpoint {
  public:
   /// Opens a checkpoint. Errors: Error{config} for a missing manifest (half-written, or another
   /// kind of folder), one that does not verify, a newer version, a chunk that is missing or shorter
   /// than the manifest says, no permission. Each has the folder, the file, and what to do.
   static std::shared_ptr<const Checkpoint> open(const std::string& folder);
+  /// Makes a checkpoint of a manifest that covers every state and of its chunks. `name` stands for
+  /// the folder in messages.
+  static std::shared_ptr<const Checkpoint> of(Manifest manifest, std::vector<OpenChunk> chunks,
+                                              std::string name);
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
@@ -26,12 +37,17 @@ class Checkpoint {
   [[nodiscard]] const StateEntry* state(std::string_view tensor, std::string_view state) const;
   /// Returns a new descriptor for reading. Errors: as open().
   [[nodiscard]] UniqueFd open_chunk(int chunk) const;
+  /// Returns the byte of that file at which the chunk begins.
+  [[nodiscard]] std::int64_t chunk_begin(int chunk) const;
   [[nodiscard]] std::string chunk_path(int chunk) const;
 
  private:
   Checkpoint() = default;
+  void index_names();
+
   std::string folder_;
   Manifest manifest_;
+  std::vector<OpenChunk> open_chunks_;  // empty: the chunks are files in folder_
   std::vector<std::size_t> by_name_;  // indices in manifest_.tensors, sorted by name
 };
 
@@ -53,6 +69,8 @@ class PieceReader {
                                       const Piece& piece);
 
   [[nodiscard]] std::int64_t bytes_read() const { return bytes_read_; }
+  /// Returns the chunk of the piece that could not be read or verified; -1: none.
+  [[nodiscard]] int broken_chunk() const { return broken_chunk_; }
 
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;
@@ -60,6 +78,7 @@ class PieceReader {
   const Piece* held_ = nullptr;  // the piece that buffer_ holds
   UniqueFd chunk_;               // the chunk read last
   int chunk_number_ = -1;
+  int broken_chunk_ = -1;
   std::int64_t bytes_read_ = 0;
 };
 

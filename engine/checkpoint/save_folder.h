@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/unique_fd.h"
+#include "engine/checkpoint/folder_lock.h"
 #include "engine/checkpoint/manifest.h"
 
 namespace ds {
@@ -42,9 +43,11 @@ class SaveFolder {
 
   /// Rank 0, before the first save: locks the folder for this job (flock, until destruction;
   /// nothing if the file system has no locks) and removes what earlier runs left incomplete. Waits
-  /// up to `patience` for a job that holds the lock, because it may be ending. Errors:
-  /// Error{config} if another job saves here, with its host and process.
-  void own(std::chrono::milliseconds patience = std::chrono::seconds(5));
+  /// up to `patience` for a job that holds the lock, because it may be ending; an earlier epoch of
+  /// the same job yields. Errors: Error{config} if another job saves here, with its host and
+  /// process.
+  void own(std::chrono::milliseconds patience = std::chrono::seconds(5),
+           const LockHolder& holder = {});
 
   /// Returns complete checkpoints by name, newest first, without opening them; none if missing.
   [[nodiscard]] std::vector<std::string> complete() const;

@@ -58,8 +58,8 @@ std::vector<std::string> leftovers(const std::string& dir) {
 
 }  // namespace
 
-void SaveFolder::own(std::chrono::milliseconds patience) {
-  lock_ = lock_folder(dir_, Deadline::after(patience));
+void SaveFolder::own(std::chrono::milliseconds patience, const LockHolder& holder) {
+  lock_ = lock_folder(dir_, holder, Deadline::after(patience));
   // A run that was killed may have renamed without a sync; sync before anything is removed.
   sync_names(dir_);
   for (const std::string& name : leftovers(dir_)) remove_all_of(fmt::format("{}/{}", dir_, name));

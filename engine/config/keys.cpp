@@ -17,7 +17,7 @@ std::vector<Key> joined_tables() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 13> kReserved{"model.rope_scaling",
+constexpr std::array<std::string_view, 12> kReserved{"model.rope_scaling",
                                                      "data.drop_last",
                                                      "optimizer.bias_correction",
                                                      "optimizer.onebit",
@@ -28,7 +28,6 @@ constexpr std::array<std::string_view, 13> kReserved{"model.rope_scaling",
                                                      "log.jsonl",
                                                      "comm",
                                                      "parallel",
-                                                     "elastic",
                                                      "zero.persist_total"};
 
 }  // namespace

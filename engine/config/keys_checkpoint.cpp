@@ -1,4 +1,4 @@
-// Keys of the section [checkpoint].
+// Keys of the sections [checkpoint] and [elastic].
 #include "engine/config/key_access.h"
 
 namespace ds {
@@ -32,6 +32,9 @@ const Key kCheckpointKeys[] = {
      "Where training resumes. auto: at the newest checkpoint in dir that verifies, else at step 0; never: at step 0; a path: at that checkpoint, or at the newest one in that folder.", DS_FIELD(checkpoint.resume)},
     {"checkpoint.load", K::choice, false, 0, 0, kLoads, "", "\"all\"",
      "What to load when resume is a path: all, or only the weights for a new training from step 0.", DS_WORD(checkpoint.load, kLoads)},
+
+    {"elastic.every", K::count, false, 0, kAny, "auto", "", "\"auto\"",
+     "Steps between copies of the states in memory that outlives the ranks, on two nodes if there are two; 0 = none. auto: as often as 2 % of the time allows, in jobs whose nodes may change (--nodes MIN:MAX).", DS_OR_AUTO(elastic.every, kAuto)},
 };
 // clang-format on
 

@@ -13,7 +13,7 @@ using K = KeyKind;
 // clang-format off
 const Key kRunKeys[] = {
     {"determinism.virtual_ranks", K::integer, true, 1, 1 << 16, "", "", "the number of ranks",
-     "Number of ranks among which the arithmetic divides the batch; equal numbers give equal bits at every world size.", DS_FIELD(determinism.virtual_ranks)},
+     "Number of ranks among which the arithmetic divides the batch; equal numbers give equal bits at every world size. With --nodes MIN:MAX the default is batch.global / batch.micro, with accum 1; if only one of the two is given, the least number from MAX ranks on that divides the batch.", DS_FIELD(determinism.virtual_ranks)},
     {"determinism.order", K::choice, true, 0, 0, kOrders, "", "\"auto\"",
      "Order in which gradients are summed; auto: boundary for ZeRO stages 0 and 1, step for 2 and 3.", DS_WORD(determinism.order, kOrders)},
 

@@ -117,7 +117,7 @@ Error combined(const std::vector<Error>& errors) {
 }  // namespace
 
 TrainConfig make_train_config(const std::vector<Entry>& entries, const std::string& source,
-                              std::int64_t world_size) {
+                              std::int64_t world_size, std::int64_t most_ranks) {
   TrainConfig config;
   GivenKeys given{source, {}};
   std::vector<Error> errors;
@@ -137,7 +137,7 @@ TrainConfig make_train_config(const std::vector<Entry>& entries, const std::stri
   }
   if (!errors.empty()) throw combined(errors);
   apply_folder(config, given);
-  resolve(config, given, world_size);
+  resolve(config, given, {.now = world_size, .most = most_ranks});
   return config;
 }
 
@@ -154,7 +154,8 @@ bool gives_key(const LoadRequest& request, std::string_view key) {
 }
 
 TrainConfig load_train_config(const LoadRequest& request) {
-  return make_train_config(read_entries(request), request.path, request.world_size);
+  return make_train_config(read_entries(request), request.path, request.world_size,
+                           request.most_ranks);
 }
 
 }  // namespace ds

@@ -16,6 +16,7 @@ struct LoadRequest {
   std::vector<std::string> overrides;  // "zero.stage=3", applied in order; relative paths
                                        // start at the working directory
   std::int64_t world_size = 1;         // default of determinism.virtual_ranks
+  std::int64_t most_ranks = 0;         // that an elastic job may get; 0: their number stays
 };
 
 /// Returns the config of the file with the overrides applied and every default filled in, after all
@@ -34,6 +35,6 @@ std::string load_note(const LoadRequest& request);
 
 /// Returns the config of these entries. `source` names the file in errors about missing keys.
 TrainConfig make_train_config(const std::vector<Entry>& entries, const std::string& source,
-                              std::int64_t world_size);
+                              std::int64_t world_size, std::int64_t most_ranks = 0);
 
 }  // namespace ds

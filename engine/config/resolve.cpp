@@ -119,16 +119,38 @@ void resolve_order(TrainConfig& config) {
   }
 }
 
-void resolve_virtual_ranks(DeterminismConfig& determinism, const GivenKeys& given,
-                           std::int64_t world_size) {
-  if (determinism.virtual_ranks == 0) determinism.virtual_ranks = world_size;
-  if (determinism.virtual_ranks < world_size) {
+/// Returns the virtual ranks of an elastic job of up to `most` ranks: with batch.global and
+/// batch.micro, the micro-batches of a step, so that as many numbers of ranks as possible have equal
+/// work; else the least number that all ranks need and that divides the batch.
+std::int64_t elastic_virtual_ranks(const BatchConfig& batch, std::int64_t most) {
+  const std::int64_t accum = std::max<std::int64_t>(1, batch.accum);
+  if (batch.global == 0) return most;
+  if (batch.micro != 0) return std::max<std::int64_t>(1, batch.global / (batch.micro * accum));
+  std::int64_t ranks = most;
+  while (ranks * accum < batch.global && batch.global % (ranks * accum) != 0) ++ranks;
+  return std::min(ranks, std::max<std::int64_t>(1, batch.global / accum));
+}
+
+void resolve_virtual_ranks(TrainConfig& config, const GivenKeys& given, const JobRanks& ranks) {
+  std::int64_t& virtual_ranks = config.determinism.virtual_ranks;
+  const bool is_given = virtual_ranks != 0;
+  if (!is_given && ranks.most == 0) virtual_ranks = ranks.now;
+  if (!is_given && ranks.most > 0) virtual_ranks = elastic_virtual_ranks(config.batch, ranks.most);
+  if (virtual_ranks >= std::max(ranks.now, ranks.most)) return;
+  if (ranks.most == 0) {
     throw given.error(
         {"determinism.virtual_ranks"},
         fmt::format("determinism.virtual_ranks = {} is less than the {} ranks of the job",
-                    determinism.virtual_ranks, world_size),
+                    virtual_ranks, ranks.now),
         "every rank needs at least one virtual rank; start fewer ranks or raise this number");
   }
+  throw given.error(
+      {"determinism.virtual_ranks", "batch.global", "batch.micro"},
+      fmt::format("the job may grow to {} ranks, but there are {} virtual ranks{}",
+                  std::max(ranks.now, ranks.most), virtual_ranks,
+                  is_given ? "" : ", one for each micro-batch of batch.global"),
+      "every rank needs at least one virtual rank: lower MAX of --nodes MIN:MAX, or raise "
+      "determinism.virtual_ranks or batch.global");
 }
 
 void resolve_checkpoint(const CheckpointConfig& checkpoint, const GivenKeys& given) {
@@ -176,15 +198,15 @@ Error GivenKeys::error(std::initializer_list<std::string_view> keys, std::string
   return {ErrorKind::config, fmt::format("{}: {}", source, what), std::move(hint)};
 }
 
-void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_size) {
-  DS_ASSERT(world_size >= 1);
+void resolve(TrainConfig& config, const GivenKeys& given, const JobRanks& ranks) {
+  DS_ASSERT(ranks.now >= 1);
   resolve_order(config);
   resolve_model(config.model, given);
   resolve_lora(config, given);
   resolve_data(config, given);
   require_encoder_data(config, given);
   resolve_vocab(config.model, config.data.tokenizer, given);
-  resolve_virtual_ranks(config.determinism, given, world_size);
+  resolve_virtual_ranks(config, given, ranks);
   resolve_batch(config.batch, config.determinism.virtual_ranks, given);
   resolve_optim(config, given);
   resolve_memory(config, given);

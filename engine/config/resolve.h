@@ -20,7 +20,13 @@ struct GivenKeys {
                             std::string hint = {}) const;
 };
 
+/// Numbers of ranks that decide defaults.
+struct JobRanks {
+  std::int64_t now = 1;
+  std::int64_t most = 0;  // that an elastic job may get; 0: their number does not change
+};
+
 /// Replaces every 0 that means "default". Errors: Error{config} for the first contradiction.
-void resolve(TrainConfig& config, const GivenKeys& given, std::int64_t world_size);
+void resolve(TrainConfig& config, const GivenKeys& given, const JobRanks& ranks);
 
 }  // namespace ds

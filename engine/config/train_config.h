@@ -191,6 +191,17 @@ struct CheckpointConfig {
   [[nodiscard]] bool is_periodic() const { return saves() && (every > 0 || minutes > 0); }
 };
 
+/// Copies of the states in memory that outlives the ranks (engine/train/keeper.h).
+struct ElasticConfig {
+  std::int64_t every = kAuto;  // steps; 0 = none; or kAuto
+  // Not keys: whether this job keeps states, and whether on two nodes. The launch decides.
+  bool keeps = false, has_buddies = false;
+  friend bool operator==(const ElasticConfig&, const ElasticConfig&) = default;
+
+  /// Returns how many slots a rank fills: two for its own states, two for its ward's.
+  [[nodiscard]] int slots() const { return !keeps ? 0 : has_buddies ? 4 : 2; }
+};
+
 struct SampleConfig {
   std::string prompt;
   std::int64_t tokens = 0;  // 0 = no sample
@@ -262,6 +273,7 @@ struct TrainConfig {
   RecomputeConfig recompute;
   DeterminismConfig determinism;
   CheckpointConfig checkpoint;
+  ElasticConfig elastic;
   RunConfig train;
   SampleConfig sample;
   LogConfig log;

@@ -42,9 +42,10 @@ Line csv_validation_line(std::int64_t step, std::string_view set, double loss, d
   return line;
 }
 
-CsvFile::CsvFile(const std::string& path, const CsvColumns& columns)
-    : file_(RecordFile::create(path)), columns_(columns) {
-  has_head_ = file_.append(csv_header(columns_));
+CsvFile::CsvFile(const std::string& path, const CsvColumns& columns, bool continues)
+    : file_(continues ? RecordFile::continued(path) : RecordFile::create(path)),
+      columns_(columns) {
+  has_head_ = !file_.is_empty() || file_.append(csv_header(columns_));
 }
 
 bool CsvFile::append(std::string_view line) {

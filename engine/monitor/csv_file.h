@@ -27,8 +27,8 @@ Line csv_validation_line(std::int64_t step, std::string_view set, double loss, d
 class CsvFile {
  public:
   CsvFile() = default;
-  /// Creates the file, which must not exist yet.
-  CsvFile(const std::string& path, const CsvColumns& columns);
+  /// Creates the file, which must not exist yet, or continues one with the same columns.
+  CsvFile(const std::string& path, const CsvColumns& columns, bool continues = false);
   /// Returns whether the line was written.
   bool write(const StepMetrics& metrics);
   bool validation(std::int64_t step, std::string_view set, double loss, double elapsed_s);

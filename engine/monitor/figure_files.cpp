@@ -31,7 +31,8 @@ void make_folder(std::string_view key, const std::string& folder) {
 
 }  // namespace
 
-FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folder, Tell tell)
+FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folder, bool continues,
+                         Tell tell)
     : tell_(std::move(tell)),
       has_events_(config.log.tensorboard.on),
       has_csv_(config.log.csv.on),
@@ -41,10 +42,11 @@ FigureFiles::FigureFiles(const TrainConfig& config, const std::string& run_folde
   if (!has_csv_) return;
   const std::string folder = place_of(config.log.csv, run_folder);
   make_folder("log.csv", folder);
-  const std::string moved = set_aside(folder, {"metrics.csv"});
+  const std::string moved = continues ? "" : set_aside(folder, {"metrics.csv"});
   if (!moved.empty()) tell_(fmt::format("moved the metrics.csv of an earlier run to {}", moved));
   csv_ = CsvFile(folder + "/metrics.csv",
-                 {.sets = !config.data.validation_sets.empty(), .phases = config.log.phases});
+                 {.sets = !config.data.validation_sets.empty(), .phases = config.log.phases},
+                 continues);
 }
 
 // Steps and samples are counted apart, and a start drops the later points of every curve in its

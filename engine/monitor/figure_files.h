@@ -19,9 +19,11 @@ class FigureFiles {
   using Tell = std::function<void(const std::string&)>;
 
   /// Makes the folders that `config.log` names; `run_folder` is that of the run. A metrics.csv of
-  /// an earlier run in another folder moves to previous-N there. `tell` gets lines for the user.
+  /// an earlier run in another folder moves to previous-N there, unless `continues`: then the files
+  /// are of earlier epochs of this job. `tell` gets lines for the user.
   /// Errors: Error{config}: a folder cannot be created.
-  FigureFiles(const TrainConfig& config, const std::string& run_folder, Tell tell);
+  FigureFiles(const TrainConfig& config, const std::string& run_folder, bool continues,
+              Tell tell);
 
   /// Opens the event files, for steps after `step` and samples after `samples`. Readers drop what
   /// earlier files of the same folder have of later steps.

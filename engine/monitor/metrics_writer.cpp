@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 
 #include "engine/base/error.h"
@@ -67,9 +69,38 @@ Line save_line(const SaveMetrics& m) {
   return line;
 }
 
-MetricsWriter::MetricsWriter(const std::string& path)
+Line epoch_line(const EpochMetrics& m) {
+  Line line = Line::of("{{\"event\":\"epoch\",\"epoch\":{},\"step\":{},\"ranks\":{}", m.epoch, m.step,
+                       m.ranks);
+  if (m.ranks_before > 0) line.add(",\"ranks_before\":{}", m.ranks_before);
+  line.add(",\"source\":\"{}\",\"moved_bytes\":{},\"read_bytes\":{}", m.source, m.moved_bytes,
+           m.read_bytes);
+  if (m.redone_steps >= 0) line.add(",\"redone_steps\":{}", m.redone_steps);
+  line.add(",\"met_s\":{},\"built_s\":{},\"loaded_s\":{}}}\n", rounded_seconds(m.met_s),
+           rounded_seconds(m.built_s), rounded_seconds(m.loaded_s));
+  return line;
+}
+
+std::int64_t last_logged_step(const std::string& path) {
+  constexpr std::string_view kStep = "{\"step\":";
+  constexpr std::int64_t kEnd = 64 << 10;
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return -1;
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  std::string text(static_cast<std::size_t>(std::clamp<std::int64_t>(size, 0, kEnd)), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), size - std::ssize(text));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t at = text.rfind(kStep);
+  if (at == std::string::npos) return -1;
+  std::int64_t step = -1;
+  std::from_chars(text.data() + at + kStep.size(), text.data() + text.size(), step);
+  return step;
+}
+
+MetricsWriter::MetricsWriter(const std::string& path, bool continues)
     : path_(path),
-      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)) {
+      file_(::open(path.c_str(),
+                   O_WRONLY | O_CREAT | (continues ? 0 : O_TRUNC) | O_APPEND | O_CLOEXEC, 0666)) {
   if (!file_) throw_errno(path_, errno, "check log.dir");
 }
 

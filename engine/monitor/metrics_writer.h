@@ -53,10 +53,31 @@ struct SaveMetrics {
 /// "written_s":1.5,"elapsed_s":31.0}.
 Line save_line(const SaveMetrics& metrics);
 
+/// How an epoch after the first began.
+struct EpochMetrics {
+  std::uint64_t epoch = 0;
+  std::int64_t step = 0;  // finished steps at its beginning
+  int ranks = 0;
+  int ranks_before = 0;           // that made the states; 0: unknown
+  std::string_view source{};      // "memory", "disk" or "new"
+  std::int64_t moved_bytes = 0;   // between nodes, of all ranks
+  std::int64_t read_bytes = 0;    // of all ranks, from memory or disk
+  std::int64_t redone_steps = 0;  // logged steps after `step`, which are repeated; -1: unknown
+  // Seconds from the beginning of the process on rank 0 until: all ranks had met, the rank had its
+  // memory and programs, the states were loaded.
+  double met_s = 0, built_s = 0, loaded_s = 0;
+};
+/// Formats {"event":"epoch","epoch":2,"step":120,"ranks":3,...}. Lines that follow are of this epoch
+/// and begin again behind `step`.
+Line epoch_line(const EpochMetrics& metrics);
+
+/// Returns the step of the last line of a metrics.jsonl that has one; -1: none.
+std::int64_t last_logged_step(const std::string& path);
+
 class MetricsWriter {
  public:
-  /// Creates or truncates `path`. Errors: Error{system} naming the path.
-  explicit MetricsWriter(const std::string& path);
+  /// Creates or truncates `path`, or continues it. Errors: Error{system} naming the path.
+  explicit MetricsWriter(const std::string& path, bool continues = false);
   /// Writes with one write(2), so that a reader never sees half a line. Errors: Error{system}: disk
   /// full.
   void write(std::string_view line) const;

@@ -10,14 +10,18 @@
 
 namespace ds {
 
-RecordFile RecordFile::create(const std::string& path) {
+RecordFile RecordFile::open(const std::string& path, int flags) {
   RecordFile made;
   made.path_ = path;
-  made.file_ =
-      UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+  made.file_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
   if (!made.file_) made.error_ = errno;
+  if (made.file_) made.end_ = ::lseek(made.file_.get(), 0, SEEK_END);
   return made;
 }
+
+RecordFile RecordFile::create(const std::string& path) { return open(path, O_EXCL); }
+
+RecordFile RecordFile::continued(const std::string& path) { return open(path, 0); }
 
 bool RecordFile::append(std::string_view record) {
   if (!file_) return false;

@@ -11,11 +11,14 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include "engine/base/error.h"
 #include "engine/base/unique_fd.h"
 #include "engine/config/print.h"
+#include "engine/monitor/run_start.h"
 #include "engine/monitor/sample_ledger.h"
 #include "engine/monitor/trace_file.h"
 
@@ -70,6 +73,25 @@ std::vector<std::string> our_files(const fs::path& folder) {
   return names;
 }
 
+/// Returns whether run.json in `folder` is of this job.
+bool is_of_job(const fs::path& folder, const std::string& job) {
+  std::ifstream file(folder / "run.json");
+  return file && job_of_run({std::istreambuf_iterator<char>(file), {}}) == job;
+}
+
+/// Returns the folder of the run's earlier epochs; empty if there is none here.
+std::string folder_of_job(const LogConfig& log, const std::string& name, const RunId& run) {
+  if (run.epoch == 0 || run.job.empty()) return {};
+  if (!log.dir.empty()) return is_of_job(log.dir, run.job) ? log.dir : std::string();
+  std::error_code status;
+  for (const auto& entry : fs::directory_iterator(fs::absolute("runs", status), status)) {
+    if (entry.path().filename().string().starts_with(name + "-") &&
+        is_of_job(entry.path(), run.job))
+      return entry.path();
+  }
+  return {};
+}
+
 void write_and_sync(const std::string& path, std::string_view text) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) throw_errno(path, errno, "check that the run folder is writable");
@@ -96,9 +118,12 @@ std::string set_aside(const std::string& folder, const std::vector<std::string>&
   return moved;
 }
 
-RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
+RunFolder RunFolder::create(TrainConfig config, const std::string& name, const RunId& run) {
   std::string note;
-  if (config.log.dir.empty()) {
+  const std::string known = folder_of_job(config.log, name, run);
+  if (!known.empty()) {
+    config.log.dir = known;
+  } else if (config.log.dir.empty()) {
     const fs::path runs = fs::absolute("runs");
     make_parents(runs);
     config.log.dir = make_numbered(runs / fmt::format("{}-{}-", name, time_stamp()));
@@ -107,7 +132,7 @@ RunFolder RunFolder::create(TrainConfig config, const std::string& name) {
     const std::string moved = set_aside(config.log.dir, our_files(config.log.dir));
     if (!moved.empty()) note = fmt::format("moved the files of an earlier run to {}", moved);
   }
-  RunFolder folder(config.log.dir, std::move(note));
+  RunFolder folder(config.log.dir, std::move(note), !known.empty());
   try {
     folder.write("config.toml", to_toml(config));
   } catch (const Error& error) {

@@ -15,9 +15,13 @@ struct RunStart {
   std::int64_t world_size = 1;
   std::int64_t local_ranks = 1;  // ranks on rank 0's host
   std::int64_t parameters = 0;
+  std::string job{};        // id of the job, the same in all its epochs; empty: none
+  std::uint64_t epoch = 0;  // of the job
 };
 
 /// Formats readable JSON with a final newline. The time is UTC: "2026-08-01 12:00:00".
 std::string run_start_json(const RunStart& start);
+/// Returns the job of a run.json; empty if the text is not one.
+std::string job_of_run(const std::string& json);
 
 }  // namespace ds

@@ -18,7 +18,7 @@ double target_share(const DataConfig& data) {
 
 TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
   const TierPlan& plan = placement.of(tier);
-  TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes};
+  TierBytes made{.tier = tier, .classes = {}, .total = plan.total_bytes + plan.kept_bytes};
   for (const auto& entry : plan.classes)
     if (entry.second != 0) made.classes.push_back(entry);
   return made;
@@ -29,6 +29,14 @@ TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
 std::string_view name_of(Tier tier) {
   constexpr std::array<std::string_view, kTiers> kNames{"device", "pinned host", "host", "nvme"};
   return kNames[static_cast<std::size_t>(tier)];
+}
+
+std::int64_t RankPlan::of_class(std::string_view name) const {
+  std::int64_t sum = 0;
+  for (const TierBytes& tier : tiers)
+    for (const auto& [of, bytes] : tier.classes)
+      if (of == name) sum += bytes;
+  return sum;
 }
 
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,

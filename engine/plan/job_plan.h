@@ -46,6 +46,8 @@ struct RankPlan {
   TrainedCount parameters;     // of the whole model
   double flops_per_token = 0;  // of a training step, recomputation not counted
 
+  /// Returns the bytes of a class over all tiers; 0: there is none.
+  [[nodiscard]] std::int64_t of_class(std::string_view name) const;
   [[nodiscard]] std::int64_t device_bytes() const { return bytes(Tier::device); }
   [[nodiscard]] std::int64_t host_bytes() const {
     return bytes(Tier::pinned_host) + bytes(Tier::host);

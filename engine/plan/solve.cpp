@@ -146,6 +146,9 @@ Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const 
   const Choice own = choice_of(request.config);
   std::string message = fmt::format("the plan needs {}{}", may_fit(request, own) ? "" : "at least ",
                                     excess(heaviest, request.limits, request.cluster.slots));
+  if (const std::int64_t kept = heaviest.of_class("kept states"); kept > 0)
+    message += fmt::format(" ({} of each rank are kept states; elastic.every=0 keeps none)",
+                           format_bytes(kept));
   const std::vector<Candidate> ways = ways_out(request, build);
   for (const Candidate& way : ways)
     message += fmt::format("{}{} needs {}", &way == &ways.front() ? ": " : ", ",

@@ -85,10 +85,11 @@ struct TierPlan {
   std::int64_t workspace_offset = 0;
   std::int64_t snapshot_offset = 0, snapshot_bytes = 0;  // the part added by add_snapshot()
   std::int64_t total_bytes = 0;
+  std::int64_t kept_bytes = 0;  // not in total_bytes: memory that outlives the rank (add_kept())
   /// For messages and `plan`: class name -> bytes. Classes: weights, frozen weights, master,
   /// moments, scratch; gathered weights, gradients, activations, inputs and rings as they are when
   /// most bytes are alive; the cache of decoding and the holes between those; snapshot, spare
-  /// slots. They add up to total_bytes.
+  /// slots, kept states. They add up to total_bytes and kept_bytes.
   std::vector<std::pair<std::string, std::int64_t>> classes;
 };
 
@@ -114,6 +115,9 @@ PlacementPlan place(const std::vector<const Program*>& programs, std::int64_t wo
 /// Adds memory behind everything else on the tier, once: a buffer that holds a checkpoint while it
 /// is written, or, in files, room for what training writes meanwhile. `name`: the class.
 void add_snapshot(TierPlan& plan, std::int64_t bytes, std::string_view name = "snapshot");
+
+/// Adds memory that is not the rank's own: copies of its states that the node's agent holds.
+void add_kept(TierPlan& plan, std::int64_t bytes);
 
 /// Prints one line per op and value: for `plan --print`, golden tests and the hash that ranks
 /// compare. The hash leaves out what differs between ranks of one job.

@@ -216,4 +216,9 @@ void add_snapshot(TierPlan& plan, std::int64_t bytes, std::string_view name) {
   count(plan, name, plan.snapshot_bytes);
 }
 
+void add_kept(TierPlan& plan, std::int64_t bytes) {
+  plan.kept_bytes += bytes;
+  count(plan, "kept states", bytes);
+}
+
 }  // namespace ds

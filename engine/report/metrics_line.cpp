@@ -46,6 +46,7 @@ class LineHandler final : public nlohmann::json_sax<PlainJson> {
   }
   bool string(string_t& value) override {
     if (depth_ == 1 && key_ == "validation_set") set_ = value;
+    if (depth_ == 1 && key_ == "event") is_epoch_ = value == "epoch";
     return true;
   }
   bool binary(binary_t& /*value*/) override { return true; }
@@ -79,6 +80,7 @@ class LineHandler final : public nlohmann::json_sax<PlainJson> {
   }
 
   [[nodiscard]] MetricsLine line() {
+    if (is_object_ && is_epoch_) return EpochLine{};
     const double step = of(Other::step);
     if (!is_object_ || !(step >= 1 && step <= kMostStep)) return BrokenLine{};
     const Position at{static_cast<std::int64_t>(step), of(Other::tokens), of(Other::elapsed_s)};
@@ -127,6 +129,7 @@ class LineHandler final : public nlohmann::json_sax<PlainJson> {
   int depth_ = 0;
   bool is_object_ = false, in_phases_ = false, has_phases_ = false;
   bool has_loss_ = false, has_validation_ = false;
+  bool is_epoch_ = false;
 };
 
 }  // namespace

@@ -48,12 +48,15 @@ struct SaveLine {
   double bytes = 0, stall_s = 0, written_s = 0;
 };
 
+/// An epoch of the job begins: its lines follow, and steps may begin again at an earlier one.
+struct EpochLine {};
 /// A line of a kind that this version does not know.
 struct OtherLine {};
 /// A line that is not a JSON object, or has no step from 1 to 2^53.
 struct BrokenLine {};
 
-using MetricsLine = std::variant<StepLine, ValidationLine, SaveLine, OtherLine, BrokenLine>;
+using MetricsLine = 
+    std::variant<StepLine, ValidationLine, SaveLine, EpochLine, OtherLine, BrokenLine>;
 
 /// Keys that are not known are passed over, so that lines of newer versions can be read. Time of an
 /// unknown phase counts as `other`.

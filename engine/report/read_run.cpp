@@ -103,20 +103,22 @@ std::optional<std::int64_t> time_of(const fs::path& path) {
   return static_cast<std::int64_t>(found.st_mtime);
 }
 
-RunPart read_part(const fs::path& folder, const std::string& name) {
-  RunPart part;
+// Epochs of a job share the files of a folder; the last one has written the summary.
+std::vector<RunPart> read_parts(const fs::path& folder, const std::string& name) {
   const std::string file = (fs::path(name) / kMetrics).string();
   PartLines lines(file);
   read_lines(folder / file, lines);
-  lines.finish(part);
-  part.name = name;
+  std::vector<RunPart> parts = lines.take();
   const fs::path base = folder / name;
-  part.config = keys_of(small_file(base / "config.toml"), (base / "config.toml").string());
-  part.summary = members_of(small_file(base / "summary.json"));
-  part.start = members_of(small_file(base / "run.json"));
-  part.begun = time_of(base / "config.toml");
-  part.changed = time_of(folder / file);
-  return part;
+  for (RunPart& part : parts) {
+    part.name = name;
+    part.config = keys_of(small_file(base / "config.toml"), (base / "config.toml").string());
+    part.start = members_of(small_file(base / "run.json"));
+    part.begun = time_of(base / "config.toml");
+    part.changed = time_of(folder / file);
+  }
+  parts.back().summary = members_of(small_file(base / "summary.json"));
+  return parts;
 }
 
 /// Returns previous-N that have a metrics.jsonl, by their numbers.
@@ -166,7 +168,8 @@ RunFiles read_run(const std::string& path) {
   if (fs::is_regular_file(folder / kMetrics, status)) names.emplace_back();
   if (names.empty()) refuse_folder(folder);
   RunFiles run{.path = folder.string(), .parts = {}};
-  for (const std::string& name : names) run.parts.push_back(read_part(folder, name));
+  for (const std::string& name : names)
+    for (RunPart& part : read_parts(folder, name)) run.parts.push_back(std::move(part));
   return run;
 }
 

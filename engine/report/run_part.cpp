@@ -27,6 +27,11 @@ void PartLines::add(std::string_view text, bool is_cut) {
     part_.validations.push_back(std::move(*validation));
   } else if (auto* save = std::get_if<SaveLine>(&line)) {
     part_.saves.push_back(*save);
+  } else if (std::holds_alternative<EpochLine>(line)) {
+    RunPart next;
+    next.bad = part_.bad;
+    ended_.push_back(std::exchange(part_, std::move(next)));
+    ended_.back().bad = {};
   } else if (std::holds_alternative<BrokenLine>(line)) {
     if (is_cut)
       part_.bad.cut_end = true;
@@ -35,11 +40,9 @@ void PartLines::add(std::string_view text, bool is_cut) {
   }
 }
 
-void PartLines::finish(RunPart& part) {
-  part.steps = std::move(part_.steps);
-  part.validations = std::move(part_.validations);
-  part.saves = std::move(part_.saves);
-  part.bad = part_.bad;
+std::vector<RunPart> PartLines::take() {
+  ended_.push_back(std::exchange(part_, {}));
+  return std::exchange(ended_, {});
 }
 
 }  // namespace ds::report

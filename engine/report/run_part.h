@@ -1,4 +1,5 @@
-// RunPart: what one process of a job left in a run folder or in previous-N; and how parts are read.
+// RunPart: what one process or epoch of a job left in a run folder or in previous-N; and how parts
+// are read.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +44,16 @@ class PartLines {
   void add(std::string_view line, bool is_cut = false);
   /// Counts a line that is too long to be one of ours.
   void add_too_long();
-  /// Hands over what was collected.
-  void finish(RunPart& part);
+  /// Hands over what was collected: one part for each epoch of the job, at least one. Only lines are
+  /// filled in; the bad ones of all parts are in the last.
+  std::vector<RunPart> take();
 
  private:
   void broken();
 
   std::string file_;
   std::int64_t lines_ = 0;
+  std::vector<RunPart> ended_{};  // epochs before
   RunPart part_{};
 };
 

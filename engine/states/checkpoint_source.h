@@ -22,6 +22,8 @@ class CheckpointSource final : public StateSource {
     reader_.read(tensor.name, state, first, into);
   }
   [[nodiscard]] std::int64_t bytes_read() const { return reader_.bytes_read(); }
+  /// As PieceReader::broken_chunk().
+  [[nodiscard]] int broken_chunk() const { return reader_.broken_chunk(); }
 
  private:
   PieceReader reader_;

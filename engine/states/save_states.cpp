@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 
+#include "engine/base/function_ref.h"
+#include "engine/checkpoint/save_names.h"
 #include "engine/program/liveness.h"
 #include "engine/states/frozen_weights.h"
 #include "engine/tensor/split_master.h"
@@ -133,20 +135,23 @@ class TileBytes {
   ValueId home_ = kNoValue;  // the value whose bytes from_files_ holds
 };
 
-class PartWriter {
+/// Lists the pieces of tiles. `append` places elements [at, at + count) of a tile in the chunk.
+class PartCutter {
  public:
-  PartWriter(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer)
-      : states_(states), chunk_(chunk), bytes_(states, buffer) {}
+  using Append =
+      FunctionRef<ChunkWriter::Place(const SavedTile& tile, std::int64_t at, std::int64_t count)>;
+  PartCutter(const Program& program, StateClass held, Append append)
+      : program_(program), held_(held), append_(append) {}
 
-  void write(const SavedTile& tile) {
-    const ParamGroup& group = states_.program.groups[static_cast<std::size_t>(tile.group)];
+  void cut(const SavedTile& tile) {
+    const ParamGroup& group = program_.groups[static_cast<std::size_t>(tile.group)];
     for (const ParamTensor& tensor : group.tensors) {
       const std::int64_t from = std::max(tile.first, tensor.offset);
       const std::int64_t to =
           std::min(tile.first + tile.elements, tensor.offset + tensor.shape.elements());
       for (std::int64_t at = from; at < to; at += kPieceElements) {
         const std::int64_t count = std::min(kPieceElements, to - at);
-        const ChunkWriter::Place place = chunk_.append(bytes_.take(tile, at - tile.first, count));
+        const ChunkWriter::Place place = append_(tile, at - tile.first, count);
         state_of(tensor, tile.state)
             .pieces.push_back({.box = whole_box(tensor.shape),
                                .first = at - tensor.offset,
@@ -157,10 +162,7 @@ class PartWriter {
     }
   }
 
-  ChunkPart finish() {
-    bytes_.release();
-    return std::move(part_);
-  }
+  ChunkPart finish() { return std::move(part_); }
 
  private:
   StateEntry& state_of(const ParamTensor& tensor, int state) {
@@ -170,12 +172,12 @@ class PartWriter {
     const std::string_view name = kStateNames[static_cast<std::size_t>(state)];
     const auto known = std::ranges::find(states, name, &StateEntry::name);
     if (known != states.end()) return *known;
-    return states.emplace_back(StateEntry{.name = std::string(name), .held = states_.held});
+    return states.emplace_back(StateEntry{.name = std::string(name), .held = held_});
   }
 
-  const StatesToSave& states_;
-  ChunkWriter& chunk_;
-  TileBytes bytes_;
+  const Program& program_;
+  const StateClass held_;
+  const Append append_;
   ChunkPart part_;
   std::map<std::string, std::size_t> places_;  // index in part_.tensors
 };
@@ -184,9 +186,29 @@ class PartWriter {
 
 ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk,
                        std::span<std::byte> buffer) {
-  PartWriter writer(states, chunk, buffer);
-  for (const SavedTile& tile : states.tiles) writer.write(tile);
-  return writer.finish();
+  TileBytes bytes(states, buffer);
+  const auto append = [&](const SavedTile& tile, std::int64_t at, std::int64_t count) {
+    return chunk.append(bytes.take(tile, at, count));
+  };
+  PartCutter cutter(states.program, states.held, append);
+  for (const SavedTile& tile : states.tiles) cutter.cut(tile);
+  bytes.release();
+  return cutter.finish();
+}
+
+ChunkPart layout_of(const Program& program, const ShardSpec& spec) {
+  std::int64_t end = 0;
+  const auto append = [&](const SavedTile&, std::int64_t, std::int64_t count) {
+    const std::int64_t at = ChunkWriter::place_after(end, count * size_of(DType::f32));
+    end = at + count * size_of(DType::f32);
+    return ChunkWriter::Place{.at = at};
+  };
+  PartCutter cutter(program, class_of(spec), append);
+  for (const SavedTile& tile : saved_tiles(program, spec)) cutter.cut(tile);
+  ChunkPart part = cutter.finish();
+  part.rank = spec.rank;
+  part.chunk = {.name = chunk_name(spec.rank), .bytes = end};
+  return part;
 }
 
 std::vector<std::int64_t> extents_of(const Shape& shape) {

@@ -26,6 +26,10 @@ struct StatesToSave {
 /// those of the chunk and of the files.
 ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk, std::span<std::byte> buffer);
 
+/// Returns the part that write_states() would return, with the chunk's name and size, but without
+/// checksums. Pure.
+ChunkPart layout_of(const Program& program, const ShardSpec& spec);
+
 /// Returns the extents of a shape in the form of manifests.
 std::vector<std::int64_t> extents_of(const Shape& shape);
 

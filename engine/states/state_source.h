@@ -23,6 +23,8 @@ class StateSource {
   /// Errors: Error{config} that names what cannot be read.
   virtual void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
                     std::span<float> into) = 0;
+  /// Called when everything was read. Errors: Error{config} about all that was read.
+  virtual void finish() {}
 };
 
 /// New weights by each tensor's ParamInit. Random numbers depend on seed, tensor and element only.

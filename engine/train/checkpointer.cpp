@@ -7,8 +7,6 @@
 #include "engine/checkpoint/manifest_text.h"
 #include "engine/checkpoint/save_names.h"
 #include "engine/checkpoint/shared_folder.h"
-#include "engine/train/build_id.h"
-#include "engine/train/state_slots.h"
 
 namespace ds {
 namespace {
@@ -75,7 +73,9 @@ void Checkpointer::after_step(const StepReport& report, bool is_last) {
   if (!due_) return;
   if (under_way_ && is_major(report.step)) finish();
   if (under_way_) return;  // the due save waits for the one in progress
-  if (config_.checkpoint.is_periodic() && config_.checkpoint.async) {
+  const bool is_beside = config_.checkpoint.is_periodic() && config_.checkpoint.async;
+  if (copy_is_free_ && !copy_is_free_(!is_beside || is_major(report.step))) return;
+  if (is_beside) {
     begin(report.step);
   } else {
     save_now(report.step);
@@ -89,8 +89,22 @@ void Checkpointer::last_step(const StepReport& report) {
   if (under_way_ && report.stop && wants && under_way_->step != report.step) give_up();
   if (under_way_) finish();
   if (!wants || saved_step_ == report.step) return;
+  if (copy_is_free_) copy_is_free_(true);
   save_now(report.step);
   lacks_end_ = saved_step_ != report.step && !report.stop;
+}
+
+bool Checkpointer::save_for_pause(const StepReport& report) {
+  due_ = true;
+  last_step(report);
+  lacks_end_ = false;  // the job goes on
+  return saved_step_ == report.step;
+}
+
+void Checkpointer::leave_for_pause() {
+  if (!under_way_) return;
+  if (under_way_->asked) return finish();
+  give_up();
 }
 
 void Checkpointer::require_end() const {
@@ -111,64 +125,33 @@ Checkpointer::UnderWay& Checkpointer::prepare(std::int64_t step) {
   cancel_.store(false);
   hurry_.store(false);
   if (world_.rank() == 0) {
-    const RankStates states = trainer_.states();
-    save.head = {.state = trainer_.state(),
-                 .saved_ms = now_ms(),
-                 .program = library_versions(),
-                 .build = build_id(),
-                 .world_size = world_.size(),
-                 .origin = facts_.origin,
-                 .arithmetic = trainer_.arithmetic(),
-                 .config = facts_.config,
-                 .tensors = saved_tensors(states.program, states.spec)};
+    save.head = head_of(trainer_, world_.size(), facts_);
+    save.head.saved_ms = now_ms();
   }
   return save;
 }
 
-// Programs of odd steps have their own states, of the same sizes and in the same order.
 void Checkpointer::begin(std::int64_t step) {
   UnderWay& save = prepare(step);
-  const RankStates states = trainer_.states();
-  tiles_ = saved_tiles(states.program, states.spec);
-  auto* const frozen = states.memory.versioned_files();
-  Snapshot& snapshot = trainer_.snapshot();
-  snapshot.begin(states.executor, tiles_);
-  if (frozen != nullptr)
-    frozen->freeze(file_tiles(states.program, states.executor.offsets(), tiles_));
+  const StateCopy copy = begin_copy(trainer_, tiles_);
   save.stall_s = seconds_since(save.began);
-  const StatesToSave source{.program = states.program,
-                            .executor = states.executor,
-                            .held = class_of(states.spec),
-                            .tiles = tiles_,
-                            .snapshot = snapshot.memory().data(),
-                            .frozen = frozen};
-  const auto buffer =
-      snapshot.memory().subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles_)));
-  task_.start([this, source, buffer, step, &snapshot] {
+  task_.start([this, copy, step, &snapshot = trainer_.snapshot()] {
     snapshot.wait();
-    const SaveOutcome outcome = write_part(source, buffer, step);
-    if (source.frozen != nullptr) source.frozen->thaw();
+    const SaveOutcome outcome = write_part(copy, step);
+    if (copy.states.frozen != nullptr) copy.states.frozen->thaw();
     return outcome;
   });
 }
 
 void Checkpointer::save_now(std::int64_t step) {
   UnderWay& save = prepare(step);
-  const RankStates states = trainer_.states();
-  tiles_ = saved_tiles(states.program, states.spec);
   hurry_.store(true);  // training waits
-  SaveOutcome own = write_part({.program = states.program,
-                                .executor = states.executor,
-                                .held = class_of(states.spec),
-                                .tiles = tiles_,
-                                .files = states.memory.files()},
-                               states.memory.snapshot(), step);
+  SaveOutcome own = write_part(states_now(trainer_, tiles_), step);
   own.stall_s = seconds_since(save.began);
   after_writing(gather_outcomes(world_, own, "checkpoint.write"), true);
 }
 
-SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::byte> buffer,
-                                     std::int64_t step) noexcept {
+SaveOutcome Checkpointer::write_part(const StateCopy& copy, std::int64_t step) noexcept {
   const Clock::time_point start = Clock::now();
   SaveOutcome outcome{.rank = world_.rank()};
   try {
@@ -179,7 +162,7 @@ SaveOutcome Checkpointer::write_part(const StatesToSave& states, std::span<std::
                        .rate = config_.checkpoint.rate,
                        .cancel = &cancel_,
                        .hurry = &hurry_});
-    ChunkPart part = write_states(states, chunk, buffer);
+    ChunkPart part = write_states(copy.states, chunk, copy.buffer);
     part.rank = world_.rank();
     part.chunk = {.name = name, .bytes = chunk.finish()};
     folder_->publish(step, part);

@@ -11,17 +11,11 @@
 #include "engine/base/checkpoint_line.h"
 #include "engine/checkpoint/save_folder.h"
 #include "engine/states/save_states.h"
+#include "engine/train/save_source.h"
 #include "engine/train/save_task.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
-
-/// Content of a manifest that does not come from the trainer.
-struct SaveFacts {
-  Origin origin;
-  std::string config;      // to_toml()
-  std::int64_t bytes = 0;  // size of one checkpoint, which must be free on disk
-};
 
 /// Report of a save on rank 0. `failed` is the reason if the save failed.
 struct SaveTold {
@@ -48,6 +42,17 @@ class Checkpointer {
   /// Follows the save in progress and begins the next one. Called after every step. With `is_last`
   /// it returns only when no save is in progress. Errors: Error{comm}.
   void after_step(const StepReport& report, bool is_last);
+  /// Saves the step before the job pauses. Returns whether there is a checkpoint of it.
+  bool save_for_pause(const StepReport& report);
+  /// Ends the save in progress, if a request waits for it, or gives it up: the states are kept.
+  void leave_for_pause();
+  /// Returns whether a save uses the memory of the copy, or waits for it. The same on all ranks.
+  [[nodiscard]] bool needs_copy() const {
+    return due_ || (under_way_ && !under_way_->committing);
+  }
+  /// `is_free`: returns whether the memory of the copy is free; with `wait` it returns when it is.
+  /// Collective. Without it, the memory is always free.
+  void share_copy(std::function<bool(bool wait)> is_free) { copy_is_free_ = std::move(is_free); }
   /// Returns the step of this run's newest save; 0: none.
   [[nodiscard]] std::int64_t saved_step() const { return saved_step_; }
   /// Errors: Error{system} if all steps ran but the checkpoint of the last step was not saved.
@@ -75,8 +80,7 @@ class Checkpointer {
   void give_up();
   void finish_writing(bool wait);
   [[nodiscard]] SaveOutcome written();
-  [[nodiscard]] SaveOutcome write_part(const StatesToSave& states, std::span<std::byte> buffer,
-                                       std::int64_t step) noexcept;
+  [[nodiscard]] SaveOutcome write_part(const StateCopy& copy, std::int64_t step) noexcept;
   /// With `wait`, the commit is complete when it returns.
   void after_writing(const SaveOutcome& all, bool wait);
   [[nodiscard]] SaveOutcome commit() noexcept;
@@ -87,6 +91,7 @@ class Checkpointer {
   Group& world_;
   const SaveFacts facts_;
   const Tell tell_;
+  std::function<bool(bool wait)> copy_is_free_;
   std::unique_ptr<SaveFolder> folder_;
   std::vector<SavedTile> tiles_;
   std::optional<UnderWay> under_way_;

@@ -23,8 +23,11 @@ void join(ControlWord& left, const ControlWord& right) {
   left.tokens += right.tokens;
   left.wish_save = left.wish_save || right.wish_save;
   left.wish_stop = left.wish_stop || right.wish_stop;
+  left.wish_pause = left.wish_pause || right.wish_pause;
   left.save_written = std::min(left.save_written, right.save_written);
   left.save_failed = std::max(left.save_failed, right.save_failed);
+  left.kept = std::min(left.kept, right.kept);
+  left.keep_failed = std::max(left.keep_failed, right.keep_failed);
   if (right.own_work > left.own_work) {
     left.phases = right.phases;
     left.own_work = right.own_work;

@@ -25,9 +25,13 @@ struct ControlWord {
   std::int64_t tokens = 0;      // target tokens
   bool wish_save = false;       // a save was requested from this rank
   bool wish_stop = false;
+  bool wish_pause = false;  // the launcher wants all ranks to end this step, keep it, and exit
   // Saves are numbered from 1 within one run: the newest save that this rank has written
   // completely, and the newest that it could not write.
   std::int64_t save_written = 0, save_failed = 0;
+  // Keeps (keeper.h) are numbered likewise: the newest whose copies are in this rank's memory, its
+  // own and its ward's, and the newest of which one could not be made.
+  std::int64_t kept = 0, keep_failed = 0;
   // This rank's time since the last decision, and the part in which it did not wait for others.
   // Joined: of the rank with the most own work, which is `slowest`.
   PhaseSeconds phases{};
@@ -39,6 +43,7 @@ struct ControlWord {
   double bias_correction2 = 1;
   std::int64_t save_over = 0;  // the newest save that was committed or given up
   bool time_to_save = false;   // a save is due by rank 0's clock
+  bool time_to_keep = false;   // the same for states that are kept
   // Set by join():
   std::int64_t stray = -1;  // the first rank at another step or epoch; -1: none
   std::int64_t stray_step = 0;

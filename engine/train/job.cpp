@@ -23,6 +23,7 @@
 #include "engine/states/imported_weights.h"
 #include "engine/train/build_id.h"
 #include "engine/train/job_data.h"
+#include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
@@ -41,7 +42,8 @@ constexpr std::chrono::seconds kEarlierJob{10};
 LoadRequest load_request(const JobRequest& request) {
   return {.path = request.config_path,
           .overrides = request.overrides,
-          .world_size = request.rendezvous.world_size};
+          .world_size = request.rendezvous.world_size,
+          .most_ranks = request.most_ranks};
 }
 
 LaunchPlace launch_place(const JobRequest& request, bool is_here) {
@@ -52,12 +54,16 @@ LaunchPlace launch_place(const JobRequest& request, bool is_here) {
           .is_here = is_here};
 }
 
+SaveOwner owner_of(const JobRequest& request) {
+  return {.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch};
+}
+
 /// Waits until an earlier job has ended its last save, so that this one resumes from that save.
 /// Errors: Error{config} of the config, or because another job goes on saving.
 void await_earlier_job(const JobRequest& request) {
   const CheckpointConfig config = load_train_config(load_request(request)).checkpoint;
   if (!config.saves()) return;
-  await_folder(config.dir, Deadline::after(kEarlierJob), [&](const std::string& holder) {
+  await_folder(config.dir, owner_of(request), Deadline::after(kEarlierJob), [&](const std::string& holder) {
     if (request.rendezvous.rank != 0) return;
     fmt::print(stderr,
                "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
@@ -72,9 +78,9 @@ struct JobStart {
 };
 /// Returns the request with kept settings. Errors: Error{config} of the config, or because the
 /// checkpoint cannot be used.
-JobStart start_of(const JobRequest& given) {
-  JobStart start{given,
-                 Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous)};
+JobStart start_of(const JobRequest& given, Recovery recovery = {}) {
+  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous,
+                               std::move(recovery))};
   for (std::string& override : start.resume.kept(load_request(given)))
     start.request.overrides.push_back(std::move(override));
   return start;
@@ -145,7 +151,7 @@ std::unique_ptr<Checkpointer> open_saver(const TrainConfig& config, const JobReq
                                          Trainer& trainer, StartVote& vote, const Resume& resume,
                                          Reporter* reporter) {
   if (!config.checkpoint.saves()) return nullptr;
-  SaveStart start = start_saves(config.checkpoint, resume.newest(), trainer, vote);
+  SaveStart start = start_saves(config.checkpoint, owner_of(request), resume.newest(), trainer, vote);
   if (reporter != nullptr) {
     for (const std::string& line : lines_of(start, config.checkpoint, request.grace_s))
       reporter->note(line);
@@ -192,6 +198,22 @@ class JobGroups {
   RankGroups groups_;
 };
 
+EpochMetrics epoch_metrics(const Began& began, const JobRequest& request, Clock::time_point met,
+                           Clock::time_point built) {
+  const auto since_start = [&](Clock::time_point at) { return seconds_of(at - request.started); };
+  return {.step = began.step,
+          .ranks = request.rendezvous.world_size,
+          .ranks_before = began.ranks_before,
+          .source = began.from == Began::From::memory       ? "memory"
+                    : began.from == Began::From::checkpoint ? "disk"
+                                                            : "new",
+          .moved_bytes = began.bytes_moved,
+          .read_bytes = began.bytes_read,
+          .met_s = since_start(met),
+          .built_s = since_start(built),
+          .loaded_s = since_start(Clock::now())};
+}
+
 /// What a rank has checked and opened before it connects to the others.
 struct Prepared {
   JobStart start;
@@ -201,11 +223,10 @@ struct Prepared {
   Imported imported{};
   Backend backend;
   AutoChoice chosen;
+  Clock::time_point met{};  // when all ranks were connected
 };
 
-Prepared prepare(const JobRequest& given) {
-  await_earlier_job(given);
-  JobStart start = start_of(given);
+Prepared prepare(JobStart start) {
   std::string reason;
   TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
   start.resume.require_model(config);
@@ -221,6 +242,7 @@ Prepared prepare(const JobRequest& given) {
   Backend backend =
       make_backend(config.device, start.request.local_rank, start.request.local_ranks);
   choose_device_share(config, backend);
+  settle_keeping(config.elastic, keep_place(start.request, false));
   build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
   AutoChoice chosen = plan_launch(config, launch_place(start.request, true),
                                   workspace_of(*backend.kernels), *backend.device);
@@ -228,11 +250,35 @@ Prepared prepare(const JobRequest& given) {
           std::move(imported), std::move(backend), std::move(chosen)};
 }
 
+/// Prepares a later epoch. What the nodes keep decides about the settings that a job keeps, so the
+/// ranks meet first. Collective.
+Prepared recover(const JobRequest& given, StartVote& vote) {
+  Group& world = vote.world();
+  Recovery recovery{.memory = std::make_unique<KeptMemory>(
+                        world, std::make_unique<ChannelStore>(*given.channel), given.node,
+                        given.rendezvous.job_id)};
+  if (world.rank() == 0)
+    recovery.newest_on_disk =
+        newest_saved_step(load_train_config(load_request(given)).checkpoint);
+  world.about("start.newest");
+  world.broadcast(std::as_writable_bytes(std::span(&recovery.newest_on_disk, 1)),
+                  Deadline::after(kGroupTimeout));
+  std::optional<Prepared> job;
+  vote.together("start.prepare", [&](SaveOutcome&) {
+    job.emplace(prepare(start_of(given, std::move(recovery))));
+  });
+  tell_phase(given, "prepared");
+  return std::move(*job);
+}
+
 /// Trains with the other ranks of `world`.
-bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
+TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
   const JobRequest& request = job.start.request;
   // Checked before any other collective, because even which groups exist depends on zero.overlap.
   require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
+                    Deadline::after(kGroupTimeout));
+  require_agreement(world, "whether states are kept",
+                    job.config.elastic.keeps ? "kept" : "not kept",
                     Deadline::after(kGroupTimeout));
   const TrainConfig config =
       agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
@@ -243,24 +289,33 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
     made.emplace(config, job.backend, groups.of_rank(), job.data);
     if (world.rank() != 0) return;
     reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
+                     RunId{.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch},
                      request.started, request.channel);
     reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
                      world.size(), request.local_ranks);
   });
+  const Clock::time_point built = Clock::now();
   // From here on, no more memory is allocated.
   Trainer& trainer = *made;
   Reporter* const reports = reporter ? &*reporter : nullptr;
   require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
-  job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
-    if (reports == nullptr) return;
-    parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
-  });
+  const Began began =
+      job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
+        if (reports == nullptr) return;
+        parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
+      });
   tell_phase(request, "loaded");
+  if (reports != nullptr && request.rendezvous.epoch > 0)
+    reports->epoch(epoch_metrics(began, request, job.met, built));
   if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
   const std::string note = load_note(load_request(request));
   if (reports != nullptr && !note.empty()) reports->note(note);
   const std::unique_ptr<Checkpointer> saver =
       open_saver(config, request, trainer, vote, job.start.resume, reports);
+  const std::unique_ptr<Keeper> keeper = open_keeper(
+      config, request, trainer, world, collectives,
+      {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
+  if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
@@ -273,18 +328,22 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   const std::unique_ptr<StepTracer> tracer =
       make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
   if (reports != nullptr) reports->begin(trainer);
-  const bool complete = run_steps(config, request, job.backend, world,
+  const TrainEnd end = run_steps(config, request, job.backend, world,
                                   {.trainer = trainer,
                                    .reporter = reports,
                                    .ledger = ledger.get(),
                                    .saver = saver.get(),
+                                   .keeper = keeper.get(),
                                    .tracer = tracer.get()});
+  const bool complete = end == TrainEnd::complete;
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
     if (reports != nullptr) reports->sample(text);
   }
-  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint.
-  const std::string hash = complete || !saver ? trainer.weights_hash() : std::string();
+  // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a paused
+  // one goes on.
+  const bool needs_hash = complete || (end == TrainEnd::stopped && !saver);
+  const std::string hash = needs_hash ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
       gather_figures(world, static_cast<double>(read_memory_status().peak_bytes));
   if (reports != nullptr) {
@@ -293,25 +352,35 @@ bool train(Prepared& job, Collectives& collectives, Group& world, StartVote& vot
   }
   world.barrier(Deadline::after(kGroupTimeout));
   if (saver) saver->require_end();
-  return complete;
+  return end;
 }
 
 }  // namespace
 
-bool run_training(const JobRequest& given) {
-  Prepared job = prepare(given);
-  tell_phase(given, "prepared");
+TrainEnd run_training(const JobRequest& given) {
+  const bool recovers = given.rendezvous.epoch > 0 && given.channel != nullptr;
+  std::optional<Prepared> job;
+  if (!recovers) {
+    await_earlier_job(given);
+    job.emplace(prepare(start_of(given)));
+    tell_phase(given, "prepared");
+  }
+  const double hang_after =
+      job ? job->config.comm.timeout : load_train_config(load_request(given)).comm.timeout;
   if (given.joined != nullptr) *given.joined = true;
   Rendezvous rendezvous = given.rendezvous;
-  rendezvous.hang_after = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(job.config.comm.timeout));
+  rendezvous.hang_after =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(hang_after));
   const std::unique_ptr<Collectives> collectives = make_collectives(rendezvous);
   const std::unique_ptr<Group> world = collectives->make_group(whole_world(rendezvous, "world"),
                                                                Deadline::after(rendezvous.timeout));
   tell_phase(given, "met");
+  const Clock::time_point met = Clock::now();
   StartVote vote(*world, given.ends_itself);
   try {
-    return train(job, *collectives, *world, vote);
+    if (recovers) job.emplace(recover(given, vote));
+    job->met = met;
+    return train(*job, *collectives, *world, vote);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::comm) vote.leave();
     throw;
@@ -320,7 +389,8 @@ bool run_training(const JobRequest& given) {
 
 // Does not look for checkpoints: their folder may be visible only on the nodes.
 void check_configuration(const JobRequest& request) {
-  const TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  settle_keeping(config.elastic, keep_place(request, true));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
   plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
 }
@@ -333,6 +403,7 @@ void check_training(const JobRequest& given) {
   config.data.fields = check_data(config.data);
   import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
+  settle_keeping(config.elastic, keep_place(request, true));
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
 }
 

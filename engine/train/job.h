@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,12 +28,17 @@ struct JobRequest {
   // must not end the process at once any more. It may be null.
   std::atomic<bool>* ends_itself = nullptr;
   RankChannel* channel = nullptr;  // to the agent of this node; null: there is none
+  std::string node{};              // the same for ranks of one node, on no other node
+  std::int64_t most_ranks = 0;     // that the job may get; 0: its number of ranks stays
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 
-/// Trains. Returns whether all steps ran; false: a rank received a signal to stop and all ranks
-/// stopped together. Errors: Error{usage, config, comm, system}.
-bool run_training(const JobRequest& request);
+/// How a training ended, the same on all ranks. stopped: a rank received a signal to stop. paused:
+/// the launcher begins the job anew, and the states are kept or saved.
+enum class TrainEnd : std::uint8_t { complete, stopped, paused };
+
+/// Trains. Errors: Error{usage, config, comm, system}.
+TrainEnd run_training(const JobRequest& request);
 
 /// Checks everything that can be checked without training: config, data, programs, memory. Errors:
 /// as run_training().

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
+#include "engine/keep/kept_slot.h"
 #include "engine/plan/work.h"
 #include "engine/program/decay.h"
 #include "engine/sample/decode_programs.h"
+#include "engine/states/save_states.h"
 #include "engine/states/saved_states.h"
 #include "engine/train/state_slots.h"
 #include "engine/train/trained_model.h"
@@ -206,9 +208,14 @@ TrainPrograms make_programs(const TrainConfig& config, int rank, int world_size,
       *program = for_accelerator(std::move(*program));
     show("accelerator", programs.step);
   }
-  if (config.checkpoint.saves())
-    programs.saver = {.tier = is_accelerator(config.device) ? Tier::pinned_host : Tier::host,
-                      .keeps_snapshot = config.checkpoint.is_periodic() && config.checkpoint.async};
+  const bool keeps = config.elastic.keeps;
+  if (config.checkpoint.saves() || keeps)
+    programs.saver = {
+        .tier = is_accelerator(config.device) ? Tier::pinned_host : Tier::host,
+        .keeps_snapshot = keeps || (config.checkpoint.is_periodic() && config.checkpoint.async)};
+  programs.kept = {.count = config.elastic.slots(),
+                   .tier = config.offload.optimizer.device == OffloadDevice::nvme ? Tier::nvme
+                                                                                  : Tier::host};
   programs.digest = hash_of_global_program(whole, spec);
   for (const Program* program : programs.all()) verify(*program);
   return programs;
@@ -232,6 +239,11 @@ std::vector<Program*> TrainPrograms::all_to_change() { return all_of<Program>(*t
 
 std::vector<const Program*> TrainPrograms::all() const { return all_of<const Program>(*this); }
 
+std::int64_t kept_slot_bytes(const TrainPrograms& programs) {
+  return KeptSlot::bytes_for(layout_of(programs.step, programs.spec),
+                             saved_tensors(programs.step, programs.spec));
+}
+
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {
   std::size_t scratch = workspace(programs.step.extents);
   for (const auto* program : {&programs.prefill, &programs.decode})
@@ -247,6 +259,8 @@ PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes
       add_snapshot(plan.of(Tier::nvme), spare_slot_bytes(programs.step, programs.spec),
                    "spare slots");
   }
+  if (programs.kept.count > 0)
+    add_kept(plan.of(programs.kept.tier), programs.kept.count * kept_slot_bytes(programs));
   return plan;
 }
 

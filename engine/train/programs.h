@@ -35,7 +35,13 @@ struct TrainPrograms {
     Tier tier = Tier::host;
     bool keeps_snapshot = false;
   };
-  std::optional<Saver> saver;  // none: no checkpoints
+  std::optional<Saver> saver;  // none: neither checkpoints nor kept states
+  /// Memory for kept states, as many slots as the rank fills.
+  struct Slots {
+    int count = 0;
+    Tier tier = Tier::host;
+  };
+  Slots kept{};
 
   /// Returns step and validation, then those of the others that there are, in the order prefill,
   /// decode, first, flush, odd, redo, odd_redo.
@@ -72,8 +78,12 @@ inline WorkspaceBytes workspace_of(const Kernels& kernels) {
   return [&kernels](const Kernels::Extents& extents) { return kernels.workspace_bytes(extents); };
 }
 
+/// Returns the bytes of a slot for this rank's states. Those of its ward differ by a few leaves.
+std::int64_t kept_slot_bytes(const TrainPrograms& programs);
+
 /// Returns the offsets of all programs, in the order of all(), and the place of the snapshot: this
-/// rank's saved_tiles(), then writer_bytes_of(); in files, the spare slots of state_slots().
+/// rank's saved_tiles(), then writer_bytes_of(); in files, the spare slots of state_slots(). Kept
+/// states are counted.
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace);
 
 /// Errors: Error{config} with both numbers if the plan needs more than the device has free.

@@ -14,6 +14,7 @@ namespace ds {
 namespace {
 
 constexpr std::size_t kMedianWindow = 4096;  // logged steps
+constexpr std::string_view kMetricsName = "metrics.jsonl";
 
 /// Returns when the process began, in seconds since 1970.
 std::int64_t start_time(Clock::time_point started) {
@@ -42,14 +43,17 @@ std::string small_set_note(const NamedPart& set, const TrainConfig& config) {
 
 }  // namespace
 
-Reporter::Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started,
-                   RankChannel* channel)
+Reporter::Reporter(const TrainConfig& config, const std::string& name, const RunId& run,
+                   Clock::time_point started, RankChannel* channel)
     : config_(config),
       channel_(channel),
-      folder_(RunFolder::create(config, name)),
-      metrics_(folder_.file("metrics.jsonl")),
+      run_(run),
+      folder_(RunFolder::create(config, name, run)),
+      last_before_(folder_.is_continued() ? last_logged_step(folder_.file(kMetricsName)) : -1),
+      metrics_(folder_.file(kMetricsName), folder_.is_continued()),
       progress_(STDOUT_FILENO, detect_progress_style()),
-      figures_(config, folder_.path(), [this](const std::string& line) { progress_.note(line); }),
+      figures_(config, folder_.path(), folder_.is_continued(),
+               [this](const std::string& line) { progress_.note(line); }),
       tokens_per_s_(kMedianWindow),
       peak_fraction_(kMedianWindow),
       started_(started),
@@ -73,7 +77,9 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
                                 .device = device,
                                 .world_size = world_size,
                                 .local_ranks = local_ranks,
-                                .parameters = trainer.parameters()}));
+                                .parameters = trainer.parameters(),
+                                .job = run_.job,
+                                .epoch = run_.epoch}));
   if (!folder_.note().empty()) progress_.note(folder_.note());
   const ModelConfig& model = config_.model;
   progress_.note(fmt::format("model    {} {} layers x {} wide, {} heads: {} parameters, {}",
@@ -107,6 +113,13 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
         "precision.dtype=bf16 where the hardware has it");
   if (!trainer.storage().empty()) progress_.note("files    " + trainer.storage());
   logged_at_ = Clock::now();
+}
+
+void Reporter::epoch(EpochMetrics metrics) {
+  metrics.epoch = run_.epoch;
+  metrics.redone_steps =
+      last_before_ < 0 ? -1 : std::max<std::int64_t>(0, last_before_ - metrics.step);
+  metrics_.write(epoch_line(metrics));
 }
 
 StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) const {

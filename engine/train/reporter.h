@@ -21,10 +21,10 @@ namespace ds {
 
 class Reporter {
  public:
-  /// Creates the run folder. `started` is when the process began, for elapsed_s. `channel` may be
-  /// null.
-  Reporter(const TrainConfig& config, const std::string& name, Clock::time_point started,
-           RankChannel* channel);
+  /// Creates the run folder, or continues that of the job's earlier epochs. `started` is when the
+  /// process began, for elapsed_s. `channel` may be null.
+  Reporter(const TrainConfig& config, const std::string& name, const RunId& run,
+           Clock::time_point started, RankChannel* channel);
 
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
@@ -39,12 +39,14 @@ class Reporter {
   void begin(const Trainer& trainer) {
     figures_.begin(trainer.finished_steps(), trainer.finished_samples());
   }
+  /// Records how an epoch after the first began.
+  void epoch(EpochMetrics metrics);
   /// Prints a line for the user.
   void note(const std::string& line) { progress_.note(line); }
-  /// Prints a line of checkpoint_line.h and tells it to the launcher.
+  /// Tells a line of checkpoint_line.h to the launcher and prints it.
   void note_checkpoint(const std::string& line) {
-    progress_.note(line);
     if (channel_ != nullptr) channel_->tell_checkpoint(line);
+    progress_.note(line);
   }
   void step(const StepReport& report);
   /// `set`: empty where the data of validation have no name.
@@ -64,7 +66,9 @@ class Reporter {
 
   const TrainConfig& config_;
   RankChannel* const channel_;
+  const RunId run_;
   RunFolder folder_;
+  std::int64_t last_before_ = -1;  // last logged step of the earlier epochs
   MetricsWriter metrics_;
   ProgressWriter progress_;
   FigureFiles figures_;

@@ -1,17 +1,17 @@
-// The steps of a resume: keep settings, agree, load, fall back to older checkpoints.
+// The steps of a resume: keep settings, agree, load, fall back to other copies and older steps.
 #include "engine/train/resume.h"
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <set>
+#include <utility>
 
 #include "engine/base/checkpoint_line.h"
 #include "engine/base/units.h"
+#include "engine/checkpoint/manifest_text.h"
+#include "engine/checkpoint/save_names.h"
 #include "engine/comm/notes.h"
-#include "engine/config/keys.h"
-#include "engine/data/byte_tokens.h"
 #include "engine/states/checkpoint_source.h"
+#include "engine/states/needed_pieces.h"
 #include "engine/train/save_outcome.h"
 #include "engine/train/trained_model.h"
 
@@ -19,43 +19,6 @@ namespace ds {
 namespace {
 
 constexpr auto kTimeout = std::chrono::minutes(5);
-
-std::map<std::string, std::string> values_of(const std::string& list) {
-  std::map<std::string, std::string> values;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find('\n', at), list.size());
-    const std::string line = list.substr(at, end - at);
-    const std::size_t equals = line.find(" = ");
-    if (equals != std::string::npos) values[line.substr(0, equals)] = line.substr(equals + 3);
-    at = end + 1;
-  }
-  return values;
-}
-
-/// Returns the value of a setting in jobs that were saved before it had a key: the default of
-/// today, except for no_decay, without which all tensors decayed, and for the number of tokens.
-std::string value_before(const std::string& name) {
-  if (name == "optimizer.no_decay") return "[]";
-  if (name == "model.tokens") return fmt::format("{}", kByteTokens);  // of the only tokenizer
-  const Key* const key = find_key(name);
-  return key == nullptr ? "absent" : to_toml(key->get(TrainConfig()));
-}
-
-/// Returns the entries of a printed list, such as ["norms", "biases"].
-std::set<std::string> entries_of(const std::string& list) {
-  std::set<std::string> entries;
-  for (std::size_t at = list.find('"'); at != std::string::npos;) {
-    const std::size_t end = std::min(list.find('"', at + 1), list.size());
-    entries.insert(list.substr(at, end - at));
-    at = list.find('"', end + 1);
-  }
-  return entries;
-}
-
-/// Returns whether two printed values of a setting mean the same. no_decay is a set.
-bool is_same(const std::string& name, const std::string& a, const std::string& b) {
-  return name == "optimizer.no_decay" ? entries_of(a) == entries_of(b) : a == b;
-}
 
 std::int64_t number_of(const std::string& text) {
   std::int64_t number = 0;
@@ -69,34 +32,81 @@ std::string identity_of(const Checkpoint* checkpoint) {
   return fmt::format("step {}, saved at {} ms", manifest.state.step, manifest.saved_ms);
 }
 
-}  // namespace
-
-std::optional<std::string> arithmetic_value(const std::string& list, std::string_view name) {
-  const auto values = values_of(list);
-  const auto found = values.find(std::string(name));
-  if (found == values.end()) return std::nullopt;
-  return found->second;
+ResumeRequest search_request(const CheckpointConfig& config, const Rendezvous& job) {
+  return {.resume = config.resume,
+          .load = config.load == LoadWhat::all ? "all" : "weights",
+          .dir = config.dir,
+          .job = job.job_id,
+          .is_restart = job.epoch > 0};
 }
 
-std::vector<std::string> arithmetic_differences(const std::string& saved, const std::string& now) {
-  const auto before = values_of(saved);
-  std::vector<std::string> lines;
-  for (const auto& [name, value] : values_of(now)) {
-    const auto old = before.find(name);
-    const std::string was = old == before.end() ? value_before(name) : old->second;
-    if (!is_same(name, value, was))
-      lines.push_back(fmt::format("{}: {}, was {}", name, value, was));
+/// Returns a kept step as a checkpoint of which no chunk can be read yet.
+Resumed resumed_from(const KeptStep& step) {
+  std::vector<OpenChunk> chunks(step.manifest.chunks.size());
+  return {.checkpoint = Checkpoint::of(step.manifest, std::move(chunks),
+                                       fmt::format("memory (step {})", step.step())),
+          .load = "all",
+          .origin = step.manifest.origin};
+}
+
+std::string count_of_ranks(int ranks) {
+  return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::int64_t newest_saved_step(const CheckpointConfig& config) {
+  if (config.dir.empty()) return -1;
+  try {
+    const std::vector<std::string> folders = checkpoints_in(config.dir);
+    if (folders.empty()) return -1;
+    const std::string& newest = folders.front();
+    return parse_save_name(newest.substr(newest.rfind('/') + 1))->step;
+  } catch (const Error&) {
+    return -1;
   }
-  return lines;
 }
 
 Resume::Resume(const CheckpointConfig& config, const Rendezvous& job)
-    : search_({.resume = config.resume,
-               .load = config.load == LoadWhat::all ? "all" : "weights",
-               .dir = config.dir,
-               .job = job.job_id,
-               .is_restart = job.epoch > 0}),
-      found_(search_.next()) {}
+    : Resume(config, job, Recovery{}) {}
+
+Resume::Resume(const CheckpointConfig& config, const Rendezvous& job, Recovery recovery)
+    : search_(search_request(config, job)),
+      memory_(std::move(recovery.memory)),
+      newest_on_disk_(recovery.newest_on_disk),
+      world_size_(job.world_size) {
+  find({});
+}
+
+void Resume::find(const std::string& why_not) {
+  const KeptStep* const kept = memory_ ? memory_->step() : nullptr;
+  if (kept != nullptr && kept->step() >= newest_on_disk_) return take(*kept);
+  if (!on_disk_) find_on_disk(why_not, kept != nullptr);
+  const Manifest* const saved = on_disk_->checkpoint ? &on_disk_->checkpoint->manifest() : nullptr;
+  const bool is_further = saved == nullptr || on_disk_->load == "weights" ||
+                          (kept != nullptr && kept->step() >= saved->state.step);
+  if (kept != nullptr && is_further) return take(*kept);
+  in_memory_ = false;
+  found_ = *std::exchange(on_disk_, std::nullopt);
+}
+
+// Broken checkpoints do not matter while a step is kept in memory.
+void Resume::find_on_disk(const std::string& why_not, bool has_other) {
+  try {
+    on_disk_ = search_.next(why_not);
+  } catch (const NewerVersion&) {
+    throw;
+  } catch (const Error& error) {
+    if (!has_other) throw;
+    on_disk_ = Resumed{.lines = {fmt::format("checkpoint skipped: {}", error.what())}};
+  }
+}
+
+void Resume::take(const KeptStep& kept) {
+  in_memory_ = true;
+  kept_epoch_ = kept.epoch;
+  found_ = resumed_from(kept);
+}
 
 LoadWhat Resume::what() const {
   return found_.load == "weights" ? LoadWhat::weights : LoadWhat::all;
@@ -129,16 +139,49 @@ void Resume::require_model(const TrainConfig& config) const {
                   shard_spec(config, 0, 1).update);
 }
 
-std::int64_t Resume::load_found(Trainer& trainer) const {
-  CheckpointSource source(found_.checkpoint, what());
-  trainer.load(source);
-  return source.bytes_read();
+void Resume::fill(Trainer& trainer, SaveOutcome& outcome, int& broken) {
+  const Clock::time_point start = Clock::now();
+  std::shared_ptr<const Checkpoint> from = found_.checkpoint;
+  try {
+    if (in_memory_) {
+      from = memory_->fetch(needed_pieces(
+          from->manifest(), trainer.step_program(),
+          ranges_to_read(trainer.step_program(), trainer.spec())));
+    }
+    CheckpointSource source(from, what());
+    try {
+      trainer.load(source);
+    } catch (const Error&) {
+      broken = source.broken_chunk();
+      throw;
+    }
+    outcome.bytes = source.bytes_read();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::comm) throw;
+    if (broken < 0) broken = KeptMemory::kUnusable;
+    outcome.fail(error.what());
+  }
+  outcome.seconds = seconds_of(Clock::now() - start);
 }
 
-void Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say) {
+void Resume::replace(const SaveOutcome& outcome, int broken, const Say& say) {
+  std::string why = fmt::format("rank {}: {}", outcome.rank, outcome.why());
+  if (in_memory_) {
+    say("resume   " + std::exchange(why, {}));
+    for (const std::string& line : memory_->report_broken(broken)) say("resume   " + line);
+  }
+  find(why);
+}
+
+Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say) {
   const std::vector<std::string> chosen = kept(request);
   Group& world = vote.world();
-  SaveOutcome outcome;
+  if (memory_) {
+    for (const std::string& problem : memory_->problems()) say("resume   " + problem);
+    if (!in_memory_ && !memory_->incomplete().empty())
+      say(fmt::format("resume   memory is not used: {}", memory_->incomplete()));
+  }
+  Began began;
   for (;;) {
     for (const std::string& line : found_.lines) say(line);
     const Checkpoint* const from = checkpoint();
@@ -146,33 +189,41 @@ void Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request,
                       Deadline::after(kTimeout));
     if (from == nullptr) {
       vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
-      return;
+      memory_.reset();
+      return began;
     }
     require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
-    const Clock::time_point start = Clock::now();
-    outcome = {};
-    try {
-      outcome.bytes = load_found(trainer);
-    } catch (const Error& error) {
-      outcome.fail(error.what());
-    }
-    outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    outcome = gather_outcomes(world, outcome, "checkpoint.load");
-    if (outcome.why().empty()) break;
-    found_ = search_.next(fmt::format("rank {}: {}", outcome.rank, outcome.why()));
+    SaveOutcome own;
+    int broken = KeptMemory::kNotBroken;
+    fill(trainer, own, broken);
+    const SaveOutcome all = gather_outcomes(world, own, "checkpoint.load");
+    began.bytes_read = all.bytes;
+    began.seconds = all.seconds;
+    if (all.why().empty()) break;
+    replace(all, broken, say);
     if (kept(request) != chosen) {
       throw Error(ErrorKind::config,
                   fmt::format("{}; the next older checkpoint, {}, was saved with a different "
                               "number of virtual ranks",
-                              outcome.why(), checkpoint() == nullptr ? "" : checkpoint()->folder()),
+                              all.why(), checkpoint() == nullptr ? "" : checkpoint()->folder()),
                   "to resume from it, set checkpoint.resume=PATH");
     }
   }
   trainer.share(what() == LoadWhat::all);
+  began.from = in_memory_ ? Began::From::memory : Began::From::checkpoint;
+  began.step = what() == LoadWhat::all ? checkpoint()->manifest().state.step : 0;
+  began.ranks_before = checkpoint()->manifest().world_size;
+  began.bytes_moved = in_memory_ ? memory_->moved_bytes() : 0;
+  if (what() == LoadWhat::all) trainer.resume(checkpoint()->manifest().state);
+  memory_.reset();  // its descriptors keep memory that the agent may drop
+  tell(began, trainer, say);
+  return began;
+}
+
+void Resume::tell(const Began& began, const Trainer& trainer, const Say& say) const {
   const Manifest& manifest = checkpoint()->manifest();
   if (what() == LoadWhat::all) {
-    trainer.resume(manifest.state);
-    say(resumed_line(manifest.state.step, checkpoint()->folder()));
+    if (!in_memory_) say(resumed_line(manifest.state.step, checkpoint()->folder()));
     for (const std::string& line :
          arithmetic_differences(manifest.arithmetic, trainer.arithmetic()))
       say("resume   arithmetic differs from the saved run: " + line);
@@ -180,9 +231,15 @@ void Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request,
     say(fmt::format("weights loaded from step {} of {}", manifest.state.step,
                     checkpoint()->folder()));
   }
-  const double rate = static_cast<double>(outcome.bytes) / std::max(outcome.seconds, 1e-9);
-  say(fmt::format("resume   {} read in {:.3g} s, {}/s", format_bytes(outcome.bytes),
-                  outcome.seconds, format_bytes(static_cast<std::int64_t>(rate))));
+  if (in_memory_) {
+    return say(fmt::format("resume   step {} from memory ({} of epoch {} -> {}, {} moved, {:.3g} s)",
+                           began.step, count_of_ranks(manifest.world_size), kept_epoch_,
+                           count_of_ranks(world_size_), format_bytes(began.bytes_moved),
+                           began.seconds));
+  }
+  const double rate = static_cast<double>(began.bytes_read) / std::max(began.seconds, 1e-9);
+  say(fmt::format("resume   {} read in {:.3g} s, {}/s", format_bytes(began.bytes_read),
+                  began.seconds, format_bytes(static_cast<std::int64_t>(rate))));
 }
 
 }  // namespace ds

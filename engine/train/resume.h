@@ -1,8 +1,11 @@
-// Resume: continues a job from a checkpoint, the same one on all ranks.
-// It is found before the config is complete, and loaded when the rank has its memory.
+// Resume: where a job begins, the same on all ranks: in the memory of the nodes, at a checkpoint, or
+// with new weights. It is found before the config is complete, and loaded when the rank has its
+// memory.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,18 +13,37 @@
 #include "engine/checkpoint/find_checkpoint.h"
 #include "engine/comm/rendezvous.h"
 #include "engine/config/load.h"
+#include "engine/keep/kept_memory.h"
+#include "engine/train/arithmetic_differences.h"
 #include "engine/train/start_vote.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
 
-/// Finds the checkpoint to resume from, and keeps older ones in case it is broken.
+/// What the nodes keep, for an epoch after the first.
+struct Recovery {
+  std::unique_ptr<KeptMemory> memory{};
+  std::int64_t newest_on_disk = -1;  // as newest_saved_step() found on rank 0
+};
+
+/// How a job began, for records.
+struct Began {
+  enum class From : std::uint8_t { new_weights, checkpoint, memory } from = From::new_weights;
+  std::int64_t step = 0;
+  int ranks_before = 0;  // that made the states; 0: new weights
+  std::int64_t bytes_read = 0, bytes_moved = 0;  // of all ranks
+  double seconds = 0;
+};
+
+/// Finds where to begin, and keeps older places in case that one is broken.
 class Resume {
  public:
   /// Reads the checkpoint folder. Errors: Error{config}, as ResumeSearch.
   Resume(const CheckpointConfig& config, const Rendezvous& job);
+  /// Prefers a step in memory to a checkpoint that is not newer, and then opens no checkpoint.
+  Resume(const CheckpointConfig& config, const Rendezvous& job, Recovery recovery);
 
-  /// Returns the checkpoint to resume from; null: the job starts at step 0.
+  /// Returns what to resume from, a kept step without its chunks; null: the job starts at step 0.
   [[nodiscard]] const Checkpoint* checkpoint() const { return found_.checkpoint.get(); }
   [[nodiscard]] const Origin& origin() const { return found_.origin; }
   /// As ResumeSearch::newest().
@@ -35,26 +57,36 @@ class Resume {
   void require_model(const TrainConfig& config) const;
 
   using Say = std::function<void(const std::string&)>;
-  /// Fills the trainer's states: from the checkpoint, from an older one if its pieces are broken on
-  /// any rank, or with new weights. `say` receives lines for the user. Collective. Errors:
-  /// Error{config} if the checkpoint belongs to another model (with tensors), the ranks found
-  /// different ones, or none can be read.
-  void load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say);
+  /// Fills the trainer's states and sets its step. A source of which pieces are broken on any rank
+  /// is replaced: by the other copy of a kept share, then by an older kept step or checkpoint. `say`
+  /// receives lines for the user. Collective. Errors: Error{config} if the checkpoint belongs to
+  /// another model (with tensors), the ranks found different ones, or none can be read.
+  Began load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say);
 
  private:
   [[nodiscard]] LoadWhat what() const;
-  /// Returns the bytes that this rank has read.
-  std::int64_t load_found(Trainer& trainer) const;
+  /// Finds the next place. `why_not`: the problem of the checkpoint returned before, or empty.
+  void find(const std::string& why_not);
+  void find_on_disk(const std::string& why_not, bool has_other);
+  void take(const KeptStep& kept);
+  /// Fills this rank's states from the place found. `broken`: as KeptMemory::report_broken().
+  void fill(Trainer& trainer, SaveOutcome& outcome, int& broken);
+  /// Replaces a place that could not be read. Collective.
+  void replace(const SaveOutcome& outcome, int broken, const Say& say);
+  void tell(const Began& began, const Trainer& trainer, const Say& say) const;
 
   ResumeSearch search_;
+  std::unique_ptr<KeptMemory> memory_;  // null: memory is not searched
+  std::int64_t newest_on_disk_ = -1;
+  bool in_memory_ = false;
+  std::uint64_t kept_epoch_ = 0;  // in which the step in memory was kept
+  int world_size_ = 1;
+  std::optional<Resumed> on_disk_;  // the next checkpoint, opened and not used yet
   Resumed found_;
 };
 
-/// Returns "optimizer.lr: 0.001, was 0.002" for every line in which the lists differ. A key that is
-/// newer than the saved list has the value that all jobs had before, or "absent". Pure.
-std::vector<std::string> arithmetic_differences(const std::string& saved, const std::string& now);
-
-/// Returns the value of `name` in an arithmetic list, as TOML; nothing if it has none. Pure.
-std::optional<std::string> arithmetic_value(const std::string& list, std::string_view name);
+/// Returns the newest step of a complete checkpoint in `checkpoint.dir` by its name; -1: none, or
+/// the folder cannot be read.
+std::int64_t newest_saved_step(const CheckpointConfig& config);
 
 }  // namespace ds

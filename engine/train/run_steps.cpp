@@ -29,6 +29,34 @@ void validate(Trainer& trainer, Reporter* reporter) {
   }
 }
 
+/// Keeps the finished step, or saves it, so that other ranks can go on from it. Returns whether that
+/// was possible; the job goes on if not.
+bool pause_after(const StepReport& report, const RunParts& parts) {
+  const InPhase phase(parts.trainer.phases(), StepPhase::save);
+  if (parts.keeper != nullptr && parts.saver != nullptr) parts.saver->leave_for_pause();
+  const bool is_kept = parts.keeper != nullptr && parts.keeper->keep_now(report.step);
+  const bool is_saved = !is_kept && parts.saver != nullptr && parts.saver->save_for_pause(report);
+  if (parts.reporter != nullptr)
+    parts.reporter->note(
+        is_kept    ? fmt::format("paused at step {}: its states are kept", report.step)
+        : is_saved ? fmt::format("paused at step {}: its states are saved", report.step)
+                   : fmt::format("not paused at step {}: its states are neither kept nor saved",
+                                 report.step));
+  return is_kept || is_saved;
+}
+
+/// Follows and begins saves and keeps. A save has priority, because both need the one copy.
+void save_and_keep(const StepReport& report, const RunParts& parts, bool is_last) {
+  const InPhase phase(parts.trainer.phases(), StepPhase::save);
+  if (parts.saver != nullptr) parts.saver->after_step(report, is_last);
+  if (parts.keeper == nullptr) return;
+  if (is_last) {
+    parts.keeper->copy_is_free(true);
+  } else {
+    parts.keeper->begin_due(report, parts.saver != nullptr && parts.saver->needs_copy());
+  }
+}
+
 }  // namespace
 
 std::vector<double> gather_figures(Group& world, double own) {
@@ -39,7 +67,7 @@ std::vector<double> gather_figures(Group& world, double own) {
   return all;
 }
 
-bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
+TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
                const RunParts& parts) {
   Trainer& trainer = parts.trainer;
   Reporter* const reporter = parts.reporter;
@@ -47,6 +75,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
   int save_requests = 0;  // requests already passed on
   bool pause = false;
   if (request.ends_itself != nullptr) request.ends_itself->store(true);
+  if (parts.keeper != nullptr && first <= config.train.steps) parts.keeper->begin_first();
   if (trainer.phases() != nullptr) trainer.phases()->restart();  // what came before is not training
   for (std::int64_t step = first; step <= config.train.steps; ++step) {
     StepWishes wishes;
@@ -57,30 +86,38 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     wishes.save = std::exchange(save_requests, asked) != asked || orders.saves > 0;
     wishes.pause = pause = pause || orders.pause;
     if (parts.saver != nullptr) parts.saver->wish(wishes);
+    if (parts.keeper != nullptr) parts.keeper->wish(wishes);
     if (parts.tracer != nullptr) parts.tracer->before(step);
     const Clock::time_point start = Clock::now();
     const StepReport report = trainer.step(wishes);
+    if (parts.keeper != nullptr) parts.keeper->follow(report);
     if (request.channel != nullptr) {
       if (step == first) request.channel->tell_phase("first_step");
       if (world.rank() == 0)
-        request.channel->tell_step(step, config.train.steps, seconds_of(Clock::now() - start), -1);
+        request.channel->tell_step(step, config.train.steps, seconds_of(Clock::now() - start),
+                                   parts.keeper == nullptr ? -1 : parts.keeper->kept_step());
     }
     // Written before any save of this step, so that the ledger has every step of a checkpoint.
     if (parts.ledger != nullptr) parts.ledger->write(report.step, trainer.taken());
     if (reporter != nullptr) reporter->step(report);
-    if (parts.saver != nullptr) {
-      const InPhase phase(trainer.phases(), StepPhase::save);
-      parts.saver->after_step(report, report.stop || step == config.train.steps);
-    } else if (report.save && reporter != nullptr) {
+    if (report.save && parts.saver == nullptr && reporter != nullptr)
       reporter->note_checkpoint(save_failed_line(report.step, "checkpoint.dir is not set", true));
+    const bool is_last = report.stop || step == config.train.steps;
+    if (report.pause && !is_last) {
+      pause = false;  // asked again if it is not possible now
+      if (pause_after(report, parts)) {
+        if (parts.tracer != nullptr) parts.tracer->after(step, true);
+        return TrainEnd::paused;
+      }
     }
+    save_and_keep(report, parts, is_last);
     if (report.stop) {
       if (parts.tracer != nullptr) parts.tracer->after(step, true);
-      return false;
+      return TrainEnd::stopped;
     }
     if (step == first + 1 && reporter != nullptr)
       reporter->memory_after_step2(read_memory_status().anonymous_bytes);
-    if (step == first) {
+    if (step == first && request.rendezvous.epoch == 0) {
       const double peak = matrix_peak(world, backend, config.precision.dtype);
       if (reporter != nullptr) reporter->set_matrix_peak(peak);
     }
@@ -89,7 +126,7 @@ bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& ba
     if (parts.tracer != nullptr) parts.tracer->after(step, step == config.train.steps);
   }
   if (first > config.train.steps) validate(trainer, reporter);
-  return true;
+  return TrainEnd::complete;
 }
 
 }  // namespace ds

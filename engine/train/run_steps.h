@@ -5,6 +5,7 @@
 
 #include "engine/train/checkpointer.h"
 #include "engine/train/job.h"
+#include "engine/train/keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/reporter.h"
 #include "engine/train/step_tracer.h"
@@ -17,12 +18,12 @@ struct RunParts {
   Reporter* reporter = nullptr;
   SampleLedger* ledger = nullptr;
   Checkpointer* saver = nullptr;
+  Keeper* keeper = nullptr;
   StepTracer* tracer = nullptr;
 };
 
-/// Runs from the trainer's next step to the last one. Returns whether all steps ran; false: a rank
-/// received a signal to stop and all ranks stopped together. Collective.
-bool run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
+/// Runs from the trainer's next step to the last one. Collective.
+TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend& backend, Group& world,
                const RunParts& parts);
 
 /// Returns every rank's figure, in rank order. Collective.

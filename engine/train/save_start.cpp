@@ -14,6 +14,7 @@ namespace ds {
 namespace {
 
 constexpr auto kTimeout = std::chrono::minutes(5);
+constexpr auto kForEarlierJob = std::chrono::seconds(5);
 constexpr auto kToSeeProbe =
     std::chrono::seconds(10);  // network file systems cache directories for seconds
 constexpr double kShareOfGrace =
@@ -51,8 +52,8 @@ std::int64_t bytes_saved_by(const RankStates& states) {
 
 }  // namespace
 
-SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
-                      StartVote& vote) {
+SaveStart start_saves(const CheckpointConfig& config, const SaveOwner& owner, std::int64_t newest,
+                      Trainer& trainer, StartVote& vote) {
   SaveStart start;
   Group& world = vote.world();
   const bool is_first = world.rank() == 0;
@@ -64,7 +65,7 @@ SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Train
   vote.together("checkpoint.folder", [&](SaveOutcome&) {
     if (!is_first) return;
     make();
-    start.folder->own();
+    start.folder->own(kForEarlierJob, owner);
     require_none_after(newest, *start.folder);
     leave_probe(config.dir, nonce);
   });
@@ -74,8 +75,9 @@ SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Train
         throw other_folder_error(config.dir, "rank 0's node", {{world.rank(), own_host()}});
       make();
     }
-    try_folder(config.dir, world.rank());
     outcome.bytes = bytes_saved_by(trainer.states());
+    if (owner.epoch > 0) return;
+    try_folder(config.dir, world.rank());
     outcome.rate = static_cast<double>(measure_write_rate(config.dir));
   });
   start.bytes = all.bytes;
@@ -92,7 +94,11 @@ SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Train
 std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig& config,
                                   std::optional<double> grace_s) {
   std::vector<std::string> lines;
-  const double seconds = start.rate > 0 ? static_cast<double>(start.bytes) / start.rate : 0;
+  for (const std::string& name : start.set_aside)
+    lines.push_back(fmt::format(
+        "saves    {} is later than the step at which this run starts: set aside", name));
+  if (start.rate == 0) return lines;
+  const double seconds = static_cast<double>(start.bytes) / start.rate;
   const bool is_told = grace_s.has_value() && config.on_signal;
   lines.push_back(fmt::format(
       "saves    {} per checkpoint in {}, about {} at {}/s{}", format_bytes(start.bytes), config.dir,
@@ -105,9 +111,6 @@ std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig
         "or save more often",
         seconds / kShareOfGrace + 5));
   }
-  for (const std::string& name : start.set_aside)
-    lines.push_back(fmt::format(
-        "saves    {} is later than the step at which this run starts: set aside", name));
   return lines;
 }
 

@@ -19,14 +19,17 @@ struct SaveStart {
   std::vector<std::string> set_aside;  // checkpoints later than the step at which this run starts
 };
 
+/// Who saves. Epochs after the first do not measure the folder again.
+using SaveOwner = LockHolder;
+
 /// Claims the folder for this job and sets aside checkpoints of later steps than the trainer has
 /// finished. `newest` comes from Resume. Collective. Errors: as StartVote::together, about the
 /// folder; Error{config} because a newer checkpoint appeared since the job chose its own.
-SaveStart start_saves(const CheckpointConfig& config, std::int64_t newest, Trainer& trainer,
-                      StartVote& vote);
+SaveStart start_saves(const CheckpointConfig& config, const SaveOwner& owner, std::int64_t newest,
+                      Trainer& trainer, StartVote& vote);
 
 /// Returns lines for the user: what a checkpoint takes, and whether a signal leaves time for it.
-/// `grace_s` is the time from the signal to KILL; none: unknown. Pure.
+/// Without a rate: only checkpoints that were set aside. `grace_s` is the time from the signal to KILL; none: unknown. Pure.
 std::vector<std::string> lines_of(const SaveStart& start, const CheckpointConfig& config,
                                   std::optional<double> grace_s);
 

@@ -155,11 +155,15 @@ StepReport Trainer::step(const StepWishes& wishes) {
           .phases = phases_,
           .slowest = decision_.all.slowest,
           .stop = decision_.all.wish_stop,
+          .pause = decision_.all.wish_pause,
           .save = decision_.all.wish_save,
           .time_to_save = decision_.all.time_to_save,
+          .time_to_keep = decision_.all.time_to_keep,
           .save_written = decision_.all.save_written,
           .save_failed = decision_.all.save_failed,
-          .save_over = decision_.all.save_over};
+          .save_over = decision_.all.save_over,
+          .kept = decision_.all.kept,
+          .keep_failed = decision_.all.keep_failed};
 }
 
 void Trainer::start_loader() {
@@ -189,10 +193,14 @@ ControlWord Trainer::own_word() {
                    .epoch = world_.spec().epoch,
                    .wish_save = wishes_.save,
                    .wish_stop = wishes_.stop,
+                   .wish_pause = wishes_.pause,
                    .save_written = wishes_.save_written,
                    .save_failed = wishes_.save_failed,
+                   .kept = wishes_.kept,
+                   .keep_failed = wishes_.keep_failed,
                    .save_over = wishes_.save_over,
-                   .time_to_save = wishes_.time_to_save};
+                   .time_to_save = wishes_.time_to_save,
+                   .time_to_keep = wishes_.time_to_keep};
   for (const MicroBatch& micro : program_->micro_batches) {
     word.loss.add(*static_cast<const double*>(executor_->tensor(micro.loss).data));
     word.tokens += *static_cast<const std::int64_t*>(executor_->tensor(micro.count).data);

@@ -30,9 +30,9 @@ namespace ds {
 
 /// What this rank requests from the others in a step.
 struct StepWishes {
-  bool stop = false, save = false, time_to_save = false;
-  bool pause = false;  // ordered by the launcher: as RankOrders::pause, from then on
-  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
+  bool stop = false, pause = false, save = false, time_to_save = false, time_to_keep = false;
+  // As in ControlWord:
+  std::int64_t save_written = 0, save_failed = 0, save_over = 0, kept = 0, keep_failed = 0;
 };
 
 /// Where this rank's states are between two steps.
@@ -57,10 +57,12 @@ struct StepReport {
   // Of the rank that the others waited for, from the decision of the step before to this one's.
   PhaseSeconds phases{};
   int slowest = 0;    // that rank
-  bool stop = false;  // a rank requested a stop; all ranks stop now
-  bool save = false;  // a rank requested a save
-  bool time_to_save = false;
-  std::int64_t save_written = 0, save_failed = 0, save_over = 0;  // as in ControlWord
+  bool stop = false;   // a rank requested a stop; all ranks stop now
+  bool pause = false;  // the launcher wants to begin anew with other ranks
+  bool save = false;   // a rank requested a save
+  bool time_to_save = false, time_to_keep = false;
+  // As in ControlWord:
+  std::int64_t save_written = 0, save_failed = 0, save_over = 0, kept = 0, keep_failed = 0;
 };
 
 class Trainer {
@@ -71,8 +73,11 @@ class Trainer {
   Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
           const DataSet& data);
 
-  /// Starts at step 0 with new weights, or with those that model.init names.
+  /// Starts at step 0 with new_weights().
   void begin();
+  /// Returns new weights, or those that model.init names. Errors: Error{config} if they cannot be
+  /// read.
+  [[nodiscard]] std::unique_ptr<StateSource> new_weights();
   /// Fills weights and states of this rank. May be repeated before the first step if a source is
   /// broken. Errors: those of the source.
   void load(StateSource& source);

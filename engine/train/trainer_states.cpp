@@ -1,31 +1,26 @@
 // Initial states of a trainer, their places, and the training state of a checkpoint.
-#include "engine/states/adapted_weights.h"
-#include "engine/states/imported_weights.h"
+#include "engine/states/first_weights.h"
 #include "engine/states/share_states.h"
 #include "engine/states/weights.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
 
-void Trainer::begin() {
-  loader_->begin(finished_samples());
-  NewWeights fresh(static_cast<std::uint64_t>(config_.train.seed), host_kernels_of(backend_),
-                   memory_->stream());
-  std::optional<ImportedWeights> imported;
-  if (is_imported(config_.model)) imported.emplace(config_, memory_->workplace().activity);
-  std::optional<PeftFolder> adapters;
-  if (!config_.lora.from.empty())
-    adapters.emplace(config_.lora.from, config_.model, adapter_shapes(programs_.step));
-  StateSource& base = imported ? static_cast<StateSource&>(*imported) : fresh;
-  AdaptedWeights source(base, fresh, adapters ? &*adapters : nullptr);
-  load(source);
-  if (imported) imported->require_finite();
+std::unique_ptr<StateSource> Trainer::new_weights() {
+  return std::make_unique<FirstWeights>(config_, programs_.step, host_kernels_of(backend_),
+                                        memory_->stream(), memory_->workplace().activity);
 }
 
 void Trainer::load(StateSource& source) {
   DS_ASSERT(step_ == 0 && !is_odd_ && !update_is_due_, "states are filled before the first step");
   fill_states(programs_.step, programs_.spec, *step_executor_, memory_->files(), source,
               host_kernels_of(backend_), memory_->stream());
+  source.finish();
+}
+
+void Trainer::begin() {
+  loader_->begin(finished_samples());
+  load(*new_weights());
 }
 
 void Trainer::share(bool with_moments) {

@@ -1,8 +1,11 @@
-// NewsOfRank: what one rank has told on its channel, until it is due for the root: at most one
-// frame of bounded size in kPeriod, whatever the rank sends. Pure.
+// NewsOfRank: what one rank has told on its channel, until it is due for the root: at most two
+// frames of bounded size in kPeriod, whatever the rank sends. Pure.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "engine/base/deadline.h"
 #include "engine/base/rank_message.h"
@@ -23,25 +26,30 @@ class NewsOfRank {
     news_.steps = done.steps;
     news_.micros = done.micros;
     news_.kept = done.kept;
-    fresh_ = true;
+    has_step_ = true;
   }
   void add(const PhaseBegun& phase, Clock::time_point now) {
     push(news_.phases, {phase.name, clock_value(now)});
   }
   void add(const CheckpointTold& told) { push(news_.checkpoints, told.line); }
 
-  /// Returns when take() has news; max: not before the rank tells more.
-  [[nodiscard]] Clock::time_point due() const { return fresh_ ? next_ : Clock::time_point::max(); }
+  /// Returns when take() has news; max: not before the rank tells more. Steps do not delay phases
+  /// and lines: a client that waits for a checkpoint learns of it at once.
+  [[nodiscard]] Clock::time_point due() const {
+    return std::min(has_step_ ? next_step_ : Clock::time_point::max(),
+                    has_lines_ ? next_lines_ : Clock::time_point::max());
+  }
   /// Makes the news due at once.
-  void hurry() { next_ = {}; }
+  void hurry() { next_step_ = next_lines_ = {}; }
   /// Returns the news if they are due.
   std::optional<RankNews> take(Clock::time_point now) {
-    if (!fresh_ || now < next_) return std::nullopt;
+    if (now < due()) return std::nullopt;
     RankNews told = news_;
     news_.phases.clear();
     news_.checkpoints.clear();
-    fresh_ = false;
-    next_ = now + kPeriod;
+    if (has_lines_) next_lines_ = now + kPeriod;
+    next_step_ = now + kPeriod;
+    has_step_ = has_lines_ = false;
     return told;
   }
 
@@ -50,12 +58,14 @@ class NewsOfRank {
   void push(std::vector<T>& list, T item) {
     if (list.size() == kMaxWaiting) list.erase(list.begin());
     list.push_back(std::move(item));
-    fresh_ = true;
+    has_lines_ = true;
   }
 
   RankNews news_;
-  bool fresh_ = false;
-  Clock::time_point next_{};  // no frame before
+  bool has_step_ = false;   // news_ has a step that was not told
+  bool has_lines_ = false;  // or phases or lines
+  Clock::time_point next_step_{};
+  Clock::time_point next_lines_{};
 };
 
 }  // namespace ds::launcher

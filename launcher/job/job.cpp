@@ -253,8 +253,11 @@ int run_job(asio::io_context& io, JobRequest request) { return Job(io, std::move
 
 void Job::take_news(int agent, RankNews& news) {
   if (!is_rank_of(state_.placement(), state_.agents().node_of(agent), news.rank)) return;
-  for (const RankNews::Phase& phase : news.phases)
-    phases_.take(news.rank, phase.name, exit_time(agent, phase.time).here.value_or(Clock::now()));
+  for (const RankNews::Phase& phase : news.phases) {
+    const Clock::time_point at = exit_time(agent, phase.time).here.value_or(Clock::now());
+    if (phases_.take(news.rank, phase.name, at))
+      feed(PhaseReached{phase.name, *phases_.reached(phase.name)});
+  }
   if (!training_ || news.rank != 0) return;
   for (std::string& line : news.checkpoints) line = redactor_.clean(line);
   if (const auto outcome = training_->take(news)) control_.saved(*outcome);

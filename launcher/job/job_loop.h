@@ -45,11 +45,11 @@ class Job {
   ScaleAnswer scale(const ScaleRequest& request);
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
+    info.phase = phases_.newest();
     if (state_.elastic()) {
       info.ranks = static_cast<std::uint32_t>(state_.placement().world_size());
       info.nodes = static_cast<std::uint32_t>(state_.placement().nodes.size());
     }
-    info.phase = phases_.newest();
     if (!training_) return;
     info.step = training_->step().value_or(-1);
     info.kept = training_->kept();

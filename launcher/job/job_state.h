@@ -34,6 +34,10 @@ struct RankStarted {
   int rank = 0;
   int pid = 0;
 };
+struct PhaseReached {  // of the start of a training, by all ranks
+  std::string name{};
+  Clock::time_point at{};
+};
 struct RankExited {
   int rank = 0;
   RankEnd end{};
@@ -64,10 +68,10 @@ struct SizeWanted {  // the number of nodes that the job shall have at most
   int nodes = 0;
 };
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
-                           MpiRankFailed, FenceFailed, SignalReceived, Continued, OutputHeld,
-                           OutputClosed, InputFailed, OutputWritten, HostAdded, HostRetired,
-                           SizeWanted, Tick>;
+                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted,
+                           PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
+                           Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
+                           HostAdded, HostRetired, SizeWanted, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -85,10 +89,10 @@ struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten o
 struct Conclude {       // print the verdict and exit with its code; the last action
   JobVerdict verdict{};
 };
-using Action = std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent,
-                            KillAgent, SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats,
-                            SendSweep, DismissAgent, CloseAgent, Say, PauseRanks, FlushOutput,
-                            Conclude>;
+using Action =
+    std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent, KillAgent,
+                 SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats, SendSweep, DismissAgent,
+                 CloseAgent, Say, PauseRanks, FlushOutput, Conclude>;
 
 /// The policy of one job: which ranks start when, which failure counts, how the other ranks are
 /// stopped, and whether the job restarts.
@@ -183,6 +187,7 @@ class JobState {
   void handle(const MasterFound&);
   void handle(const MasterMissing& event);
   void handle(const RankStarted& event);
+  void handle(const PhaseReached& event);
   void begin_epoch();
   void begin_when_ready();
   void cannot_start();
@@ -335,15 +340,15 @@ class JobState {
   std::vector<Action> actions_;
 
   // Of jobs whose number of nodes may change.
-  bool placed_ = true;         // the nodes of this epoch are chosen
-  int most_nodes_ = 0;         // of an epoch
-  EpochRecord change_;         // that is under way
-  EpochRecord planned_;        // for which the ranks shall pause
-  bool paused_ = false;        // a rank has exited with 94
-  bool pause_failed_ = false;  // the ranks of this epoch do not obey
-  std::set<int> retired_;      // hosts
-  std::set<int> told_of_;      // agents that wait, as was said
-  std::map<int, int> tries_;   // by host: failed attempts to reach it, in a row
+  bool placed_ = true;           // the nodes of this epoch are chosen
+  int most_nodes_ = 0;           // of an epoch
+  EpochRecord change_;           // that is under way
+  EpochRecord planned_;          // for which the ranks shall pause
+  bool paused_ = false;          // a rank has exited with 94
+  bool pause_failed_ = false;    // the ranks of this epoch do not obey
+  std::set<int> retired_;        // hosts
+  std::set<int> told_of_;        // agents that wait, as was said
+  std::map<int, int> tries_;     // by host: failed attempts to reach it, in a row
   std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
 
   // Marks of the event being handled, for settle().

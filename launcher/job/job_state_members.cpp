@@ -79,9 +79,8 @@ void JobState::begin_with_members() {
       if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
         add(agent, place.node_rank);
   for (const int agent : roster_.waiting_agents()) add(agent, -1);
-  std::optional<NextPlacement> next =
-      next_placement(placement_, live, policy_.elastic->placing,
-                     {policy_.elastic->nodes.least, most_nodes_});
+  std::optional<NextPlacement> next = next_placement(placement_, live, policy_.elastic->placing,
+                                                     {policy_.elastic->nodes.least, most_nodes_});
   DS_ASSERT(next);
   const bool first = verdict_.epochs.empty();
   if (first) next->placement.epoch = placement_.epoch;
@@ -119,10 +118,9 @@ void JobState::say_members(const NextPlacement& next, const std::vector<LiveHost
   for (const int index : next.chosen)
     if (const LiveHost& host = live[static_cast<std::size_t>(index)]; host.node < 0)
       joined.push_back(host.host.name);
-  std::string text =
-      fmt::format("epoch {}: {} and {}", next.placement.epoch,
-                  count_of(static_cast<int>(nodes), "node"),
-                  count_of(next.placement.world_size(), "rank"));
+  std::string text = fmt::format("epoch {}: {} and {}", next.placement.epoch,
+                                 count_of(static_cast<int>(nodes), "node"),
+                                 count_of(next.placement.world_size(), "rank"));
   if (static_cast<int>(nodes) != change_.nodes_before)
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
   if (!joined.empty())
@@ -205,11 +203,11 @@ void JobState::ranks_paused() {
 /// Stops the ranks of the epoch that ends. Ranks of a training get KILL at once after a failure:
 /// the agents hold their states, and a rank whose peer is gone cannot end its step.
 void JobState::stop_for_change() {
-  const bool planned = change_.kind == EpochRecord::Kind::joined ||
-                       change_.kind == EpochRecord::Kind::left;
+  const bool planned =
+      change_.kind == EpochRecord::Kind::joined || change_.kind == EpochRecord::Kind::left;
   if (!policy_.trains || planned || !begun_) return stop_ranks();
-  const bool by_other = change_.kind == EpochRecord::Kind::failed && cause_.end.status.code() ==
-                                                                         contract::kExitUnreachable;
+  const bool by_other = change_.kind == EpochRecord::Kind::failed &&
+                        cause_.end.status.code() == contract::kExitUnreachable;
   if (by_other && !stop_at_)
     stop_at_ = now_ + kOwnErrorWithin;
   else
@@ -316,9 +314,9 @@ void JobState::look_at_members_clock() {
   }
   if (due(pause_by_) && phase_ == Phase::running) {
     if (is_too_large())
-      return begin_change({.kind = EpochRecord::Kind::left,
-                           .why = fmt::format("the ranks have not paused within {}",
-                                              span_text(pause_limit()))});
+      return begin_change(
+          {.kind = EpochRecord::Kind::left,
+           .why = fmt::format("the ranks have not paused within {}", span_text(pause_limit()))});
     pause_failed_ = true;
     act(Say{fmt::format("the ranks have not paused within {}; the epoch goes on as it is",
                         span_text(pause_limit()))});
@@ -335,6 +333,12 @@ void JobState::record_start() {
   if (verdict_.epochs.empty()) return;
   EpochRecord& epoch = verdict_.epochs.back();
   epoch.started = micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
+}
+
+void JobState::handle(const PhaseReached& event) {
+  if (phase_ != Phase::running || verdict_.epochs.empty()) return;
+  verdict_.epochs.back().reached.emplace_back(
+      event.name, micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
 }
 
 void JobState::handle(const HostAdded& event) {

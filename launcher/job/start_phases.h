@@ -22,20 +22,21 @@ class StartPhases {
     phases_.clear();
     ranks_ = static_cast<std::size_t>(ranks);
   }
-  /// Rank `rank` has begun a phase. A second time counts as the first.
-  void take(int rank, std::string_view name, Clock::time_point at) {
+  /// Rank `rank` has begun a phase. A second time counts as the first. Returns true if it is the
+  /// last rank to begin it.
+  bool take(int rank, std::string_view name, Clock::time_point at) {
     const auto index = static_cast<std::size_t>(rank);
-    if (rank < 0 || index >= ranks_) return;
+    if (rank < 0 || index >= ranks_) return false;
     auto phase = std::ranges::find(phases_, name, &Phase::name);
     if (phase == phases_.end()) {
-      if (phases_.size() == kMaxPhases) return;
+      if (phases_.size() == kMaxPhases) return false;
       phases_.push_back({std::string(name), std::vector<bool>(ranks_), 0, at});
       phase = phases_.end() - 1;
     }
-    if (phase->seen[index]) return;
+    if (phase->seen[index]) return false;
     phase->seen[index] = true;
-    ++phase->ranks;
     phase->last = std::max(phase->last, at);
+    return ++phase->ranks == ranks_;
   }
 
   /// Returns when the last rank began the phase. Nothing: a rank has not begun it.

@@ -111,9 +111,9 @@ struct RestartRecord {
 struct EpochRecord {
   enum class Kind { start, lost, failed, paused, joined, left };
   Kind kind = Kind::start;
-  std::string why{};           // one line; empty: the start of the job
-  bool counted = false;        // against --max-restarts
-  std::uint64_t epoch = 0;     // the new one
+  std::string why{};        // one line; empty: the start of the job
+  bool counted = false;     // against --max-restarts
+  std::uint64_t epoch = 0;  // the new one
   int nodes_before = 0, nodes = 0;
   int ranks_before = 0, ranks = 0;
   // Of a lost node: from its last message until the loss was noticed.
@@ -121,6 +121,8 @@ struct EpochRecord {
   // From then on, or from the start of the job: until no rank of the earlier epoch ran, until the
   // new one had its nodes, until all its ranks ran.
   std::optional<std::chrono::microseconds> stopped{}, placed{}, started{};
+  /// Of a training: until all ranks had begun each phase of their start.
+  std::vector<std::pair<std::string, std::chrono::microseconds>> reached{};
 };
 
 struct JobVerdict {

@@ -176,7 +176,9 @@ Json epochs_json(const JobVerdict& verdict) {
     return known ? Json(seconds(*known)) : Json();
   };
   Json json = Json::array();
-  for (const EpochRecord& epoch : verdict.epochs)
+  for (const EpochRecord& epoch : verdict.epochs) {
+    Json reached = Json::object();
+    for (const auto& [name, after] : epoch.reached) reached[name] = seconds(after);
     json.push_back({{"epoch", epoch.epoch},
                     {"cause", kEpochCauses[static_cast<std::size_t>(epoch.kind)]},
                     {"text", epoch.why},
@@ -188,7 +190,9 @@ Json epochs_json(const JobVerdict& verdict) {
                     {"seen", seconds(epoch.seen)},
                     {"stopped", span(epoch.stopped)},
                     {"placed", span(epoch.placed)},
-                    {"started", span(epoch.started)}});
+                    {"started", span(epoch.started)},
+                    {"reached", reached}});
+  }
   return json;
 }
 
@@ -198,9 +202,9 @@ std::string epochs_text(const JobVerdict& verdict) {
   if (verdict.epochs.size() < 2) return {};
   const std::size_t first =
       verdict.epochs.size() > kEpochsNamed ? verdict.epochs.size() - kEpochsNamed : 0;
-  std::string text = first > 0 ? fmt::format("the last {} of {} epochs: ", kEpochsNamed,
-                                             verdict.epochs.size())
-                               : "epochs: ";
+  std::string text =
+      first > 0 ? fmt::format("the last {} of {} epochs: ", kEpochsNamed, verdict.epochs.size())
+                : "epochs: ";
   for (std::size_t i = first; i < verdict.epochs.size(); ++i) {
     const EpochRecord& epoch = verdict.epochs[i];
     text += i == first ? count_of(epoch.nodes, "node") : fmt::format("; {}", epoch.nodes);

@@ -11,12 +11,10 @@ namespace {
 
 using namespace ds::report;
 
-RunPart part_of(std::string_view text) {
+void add_parts(std::string_view text, std::vector<RunPart>& parts) {
   PartLines lines("metrics.jsonl");
   for (const std::string_view line : ds::split(text, '\n')) lines.add(line);
-  RunPart part;
-  lines.finish(part);
-  return part;
+  for (RunPart& part : lines.take()) parts.push_back(std::move(part));
 }
 
 }  // namespace
@@ -24,7 +22,8 @@ RunPart part_of(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   ReportRun run{.name = std::string(text.substr(0, 40)), .files = {.path = "/run", .parts = {}}};
-  run.files.parts = {part_of(text.substr(0, size / 2)), part_of(text.substr(size / 2))};
+  add_parts(text.substr(0, size / 2), run.files.parts);
+  add_parts(text.substr(size / 2), run.files.parts);
   ReportData report(1, 0);
   report.add(run);
   const std::string json = report.json();

@@ -8,6 +8,9 @@
 //   ... --broken S                           that cell, interrupted into the parts of seed S
 //   equality_matrix --resume [--table FILE]  every kind of resume (equality_resume_results.md)
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
+//   equality_matrix --elastic [--cells N] [--seed S]   random cells in random histories of
+//                                            memberships: crashes, pauses, nodes that leave and join
+//   ... --only CELL --history S              that cell in the history of seed S
 //   ... --backend cuda [--steps N]           on the plugin's device, with one rank
 //   ... --backend cuda --epilogues fused     with the bits of fused epilogues
 #include <algorithm>
@@ -51,8 +54,8 @@ constexpr const char* kHardCells[] = {
 struct Options {
   int cells = 12;
   unsigned seed = 0;
-  bool all = false, resume = false;
-  std::optional<unsigned> broken;
+  bool all = false, resume = false, elastic = false;
+  std::optional<unsigned> broken, history;
   std::string only, table;
   Place place;
 };
@@ -70,6 +73,17 @@ void check_random(Matrix& matrix, const Options& options) {
     } else {
       matrix.check(cell);
     }
+  }
+}
+
+void check_elastic(Matrix& matrix, const Options& options) {
+  if (options.history) return matrix.check_elastic(cell_of(options.only), *options.history);
+  fmt::print("--elastic --cells {} --seed {}\n", options.cells, options.seed);
+  std::mt19937 random(options.seed);
+  for (int i = 0; i < options.cells; ++i) {
+    Cell cell;
+    for (const Axis& axis : axes()) cell.push_back(random() % axis.choices.size());
+    matrix.check_elastic(cell, static_cast<unsigned>(random()));
   }
 }
 
@@ -147,14 +161,19 @@ Options parse(int argc, char** argv) {
       options.all = true;
     } else if (option == "--resume") {
       options.resume = true;
+    } else if (option == "--elastic") {
+      options.elastic = true;
+    } else if (option == "--history") {
+      options.history = static_cast<unsigned>(std::stoul(next(i)));
+      options.elastic = true;
     } else if (option == "--broken") {
       options.broken = static_cast<unsigned>(std::stoul(next(i)));
     } else {
       throw Error(ErrorKind::usage, fmt::format("unknown option {}", option));
     }
   }
-  if (options.broken && options.only.empty())
-    throw Error(ErrorKind::usage, "--broken wants --only");
+  if ((options.broken || options.history) && options.only.empty())
+    throw Error(ErrorKind::usage, "--broken and --history want --only");
   if (options.place.fused_epilogues && !options.place.accelerator)
     throw Error(ErrorKind::usage, "--epilogues fused needs --backend cuda");
   return options;
@@ -165,6 +184,10 @@ int run(const Options& options) {
   if (options.resume) {
     check_resume(matrix, options.place, options.table);
     matrix.check_references();
+    return matrix.report();
+  }
+  if (options.elastic) {
+    check_elastic(matrix, options);
     return matrix.report();
   }
   const std::vector<Cell> cells = options.all ? all_cells(options.seed) : std::vector<Cell>();

@@ -67,6 +67,42 @@ bool Matrix::check_parts(const Parts& parts, const std::string& how) {
   return same;
 }
 
+void Matrix::check_elastic(Cell cell, unsigned seed) {
+  check_history(history_of(cell, seed, place_.steps),
+                fmt::format("{} --history {}", name_of(cell), seed));
+}
+
+void Matrix::check_history(const History& history, const std::string& how) {
+  const Cell plain = reference_of(history.front().cell);
+  const auto [known, is_new] = undisturbed_.try_emplace(plain);
+  const std::string name = fmt::format("{} ({})", how, text_of(history));
+  ++runs_;
+  try {
+    if (is_new) {
+      Membership alone{.cell = plain, .last = place_.steps, .nodes = {0}};
+      alone.ranks_per_node = world_of(plain);
+      known->second = train_history(folder_.path(), {alone}, place_);
+    }
+    const Trained trained = train_history(folder_.path(), history, place_);
+    from_memory_ += trained.from_memory;
+    redone_ += trained.redone;
+    const bool same = trained.hash == known->second.hash && !trained.hash.empty() &&
+                      trained.figures == known->second.figures &&
+                      std::ssize(trained.figures) == place_.steps;
+    fmt::print("{}  {}  {}\n", trained.hash, same ? "same   " : "DIFFERS", name);
+    if (!same) failures_.push_back(fmt::format("--elastic --only {}", how));
+    if (trained.from_memory + 1 < std::ssize(history)) {
+      fmt::print("FAILED: only {} of {} memberships began from memory\n", trained.from_memory,
+                 history.size() - 1);
+      failures_.push_back(fmt::format("--elastic --only {}", how));
+    }
+  } catch (const Error& error) {
+    fmt::print("FAILED  {}: {}\n", name, error.for_people());
+    failures_.push_back(fmt::format("--elastic --only {}", how));
+  }
+  std::fflush(stdout);
+}
+
 bool Matrix::compare(const std::string& hash, const std::string& expected,
                      const std::string& name) {
   ++runs_;
@@ -103,7 +139,11 @@ int Matrix::report() const {
   for (const std::string& failure : failures_) fmt::print("FAILED: equality_matrix {}\n", failure);
   if (runs_ == 0) fmt::print("FAILED: no run was compared\n");
   if (!failures_.empty() || runs_ == 0) return 1;
-  fmt::print("equal bits: {} runs, {} references\n", runs_, references_.size());
+  if (from_memory_ > 0)
+    fmt::print("elastic: {} memberships began from memory, {} steps ran again\n", from_memory_,
+               redone_);
+  fmt::print("equal bits: {} runs, {} references\n", runs_,
+             references_.size() + undisturbed_.size());
   return 0;
 }
 

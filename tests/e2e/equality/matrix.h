@@ -31,6 +31,11 @@ class Matrix {
   void check(Cell cell);
   /// Trains the cell in the parts of `seed`.
   void check_broken(Cell cell, unsigned seed);
+  /// Trains the cell in the history of `seed` and compares weights, losses and norms with the
+  /// undisturbed run.
+  void check_elastic(Cell cell, unsigned seed);
+  /// The same for a given history, whose cells have the same arithmetic.
+  void check_history(const History& history, const std::string& how);
   /// Returns whether the parts end with the weights of the unbroken run. `how` is printed.
   bool check_parts(const Parts& parts, const std::string& how);
 
@@ -52,9 +57,11 @@ class Matrix {
   Place place_;
   std::set<Cell> checked_;
   std::map<Cell, std::string> references_;
+  std::map<Cell, Trained> undisturbed_;  // of elastic runs
   std::vector<Cell> failed_cells_;
   std::vector<std::string> failures_;  // commands that repeat the failures
   int runs_ = 0;
+  int from_memory_ = 0, redone_ = 0;  // memberships, steps
 };
 
 }  // namespace ds::test

@@ -15,8 +15,10 @@
 #include "engine/data/open_data.h"
 #include "engine/plugin/plugin.h"
 #include "engine/train/checkpointer.h"
+#include "engine/train/keeper.h"
 #include "engine/train/resume.h"
 #include "support/apart_device.h"
+#include "support/node_files.h"
 #include "support/sample_file.h"
 #include "support/thread_collectives.h"
 
@@ -50,11 +52,19 @@ steps = 20
 seed = 7
 )";
 
+/// A membership as its ranks receive it.
+struct ElasticStretch {
+  const Membership& membership;
+  std::uint64_t epoch = 0;
+  std::vector<std::shared_ptr<NodeFiles>> nodes{};  // of the membership
+};
+
 /// A part of a run, as its ranks receive it.
 struct Stretch {
   const Part& part;
   std::string saves;  // folder; empty: starts at step 0 and saves nothing
   bool is_end = true;
+  const ElasticStretch* elastic = nullptr;
 };
 
 class Rank {
@@ -75,7 +85,7 @@ class Rank {
       for (const auto& group : groups_) group->abort();
     }
   }
-  [[nodiscard]] const std::string& hash() const { return hash_; }
+  [[nodiscard]] const Trained& trained() const { return trained_; }
   [[nodiscard]] const std::exception_ptr& error() const { return error_; }
 
  private:
@@ -84,6 +94,7 @@ class Rank {
                               .overrides = keys(),
                               .world_size = collectives_.world_size()};
     TrainConfig config = load_train_config(request);
+    config.elastic.keeps = config.elastic.has_buddies = stretch_.elastic != nullptr;
     const bool side_by_side = config.zero.overlap && collectives_.world_size() > 1;
     Group* const world = make_group("world");
     const RankGroups groups{.world = world,
@@ -101,8 +112,62 @@ class Rank {
                       : is_apart         ? make_apart_backend(options)
                                          : make_cpu_backend(options);
     Trainer trainer(config, backend, groups, data);
-    take_steps(config, request, trainer, *world);
-    if (stretch_.is_end) hash_ = trainer.weights_hash();
+    if (stretch_.elastic != nullptr) {
+      take_elastic_steps(config, request, trainer, *world);
+    } else {
+      take_steps(config, request, trainer, *world);
+    }
+    if (stretch_.is_end) trained_.hash = trainer.weights_hash();
+  }
+
+  void record(const StepReport& report) {
+    trained_.figures[report.step] = {report.loss, report.grad_norm};
+  }
+
+  void take_elastic_steps(const TrainConfig& config, const LoadRequest& request, Trainer& trainer,
+                          Group& world) {
+    const ElasticStretch& elastic = *stretch_.elastic;
+    const int at = world.rank() / elastic.membership.ranks_per_node;
+    NodeFiles& files = *elastic.nodes[static_cast<std::size_t>(at)];
+    const std::string node =
+        std::to_string(elastic.membership.nodes[static_cast<std::size_t>(at)]);
+    const Rendezvous job{.world_size = world.size(), .job_id = "job", .epoch = elastic.epoch};
+    Resume resume(config.checkpoint, job,
+                  {.memory = std::make_unique<KeptMemory>(
+                       world, std::make_unique<RankStore>(files), node, job.job_id)});
+    StartVote vote(world, nullptr);
+    const Began began = resume.load(trainer, vote, request, [&](const std::string& line) {
+      if (world.rank() == 0) fmt::print("    {}\n", line);
+    });
+    trained_.from_memory = began.from == Began::From::memory ? 1 : 0;
+    const std::string prefix = fmt::format("e{}.", elastic.epoch);
+    Keeper keeper(config, trainer, world, take_group("keep"),
+                  {.run = job.job_id,
+                   .epoch = elastic.epoch,
+                   .node = node,
+                   .head = {.origin = resume.origin(), .config = to_toml(config)}},
+                  {.hand_in = [&](const KeptFile& file) { files.keep(file); },
+                   .drop_earlier = [&] { files.keep_only(prefix); },
+                   .failed = [](const std::string& why) {
+                     throw Error(ErrorKind::bug, "nothing was kept: " + why);
+                   }});
+    keeper.begin_first();
+    while (trainer.finished_steps() < elastic.membership.last) {
+      StepWishes wishes;
+      keeper.wish(wishes);
+      const StepReport report = trainer.step(wishes);
+      keeper.follow(report);
+      record(report);
+      const bool is_last = report.step == elastic.membership.last;
+      if (!is_last || elastic.membership.crashes) keeper.begin_due(report, false);
+    }
+    if (stretch_.is_end) {
+      keeper.copy_is_free(true);
+    } else if (!elastic.membership.crashes) {
+      DS_ASSERT(keeper.keep_now(trainer.finished_steps()), "a pause keeps the step");
+    } else {
+      world.barrier(Deadline::after(kTimeout));  // no rank is in a step that others have left
+    }
   }
 
   void take_steps(const TrainConfig& config, const LoadRequest& request, Trainer& trainer,
@@ -110,7 +175,7 @@ class Rank {
     const int last = stretch_.part.last + (stretch_.is_end ? 0 : stretch_.part.lost);
     if (stretch_.saves.empty()) {
       trainer.begin();
-      for (int step = 0; step < last; ++step) trainer.step({});
+      for (int step = 0; step < last; ++step) record(trainer.step({}));
       return;
     }
     Resume resume(config.checkpoint, Rendezvous{});
@@ -138,11 +203,15 @@ class Rank {
     return backend;
   }
 
-  Group* make_group(const char* name) {
+  std::unique_ptr<Group> take_group(const char* name) {
     std::vector<int> ranks(static_cast<std::size_t>(collectives_.world_size()));
     std::iota(ranks.begin(), ranks.end(), 0);
-    groups_.push_back(collectives_.make_group({.name = name, .epoch = 0, .ranks = ranks},
-                                              Deadline::after(kTimeout)));
+    const std::uint64_t epoch = stretch_.elastic == nullptr ? 0 : stretch_.elastic->epoch;
+    return collectives_.make_group({.name = name, .epoch = epoch, .ranks = ranks},
+                                   Deadline::after(kTimeout));
+  }
+  Group* make_group(const char* name) {
+    groups_.push_back(take_group(name));
     return groups_.back().get();
   }
 
@@ -151,6 +220,7 @@ class Rank {
     if (place_.fused_epilogues) keys.emplace_back("device.epilogues=fused");
     keys.push_back(fmt::format("train.steps={}", std::max(place_.steps, kEqualitySteps)));
     if (!stretch_.saves.empty()) add_save_keys(keys);
+    if (stretch_.elastic != nullptr) keys.emplace_back("elastic.every=1");
     for (std::string& key : keys) {
       const std::size_t at = key.find("{paths}");
       if (at != std::string::npos) key.replace(at, 7, folder_);
@@ -171,7 +241,7 @@ class Rank {
   const Place place_;
   ThreadCollectives collectives_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::string hash_;
+  Trained trained_;
   std::exception_ptr error_;
 };
 
@@ -261,8 +331,8 @@ void write_job(const std::string& folder) {
 
 namespace {
 
-/// Returns the hash after one part.
-std::string train_stretch(const std::string& folder, const Stretch& stretch, const Place& place) {
+/// Returns what rank 0 computed in one part.
+Trained train_stretch(const std::string& folder, const Stretch& stretch, const Place& place) {
   const auto world = std::make_shared<ThreadWorld>(world_of(stretch.part.cell));
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::thread> threads;
@@ -275,7 +345,7 @@ std::string train_stretch(const std::string& folder, const Stretch& stretch, con
     if (rank->error()) errors.push_back(rank->error());
   }
   if (!errors.empty()) rethrow_cause(errors);
-  return ranks[0]->hash();
+  return ranks[0]->trained();
 }
 
 }  // namespace
@@ -287,9 +357,39 @@ std::string train_parts(const std::string& folder, const Parts& parts, const Pla
   std::string hash;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Stretch stretch{.part = parts[i], .saves = saves, .is_end = i + 1 == parts.size()};
-    hash = train_stretch(folder, stretch, place);
+    hash = train_stretch(folder, stretch, place).hash;
   }
   return hash;
+}
+
+Trained train_history(const std::string& folder, const History& history, const Place& place) {
+  std::map<int, std::shared_ptr<NodeFiles>> nodes;
+  Trained all;
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const Membership& now = history[i];
+    std::erase_if(nodes, [&](const auto& node) {
+      return std::ranges::count(now.nodes, node.first) == 0;  // it left, and its memory with it
+    });
+    ElasticStretch elastic{.membership = now, .epoch = i};
+    for (const int node : now.nodes) {
+      std::shared_ptr<NodeFiles>& files = nodes[node];
+      if (!files) files = std::make_shared<NodeFiles>();
+      elastic.nodes.push_back(files);
+    }
+    const Part part{.cell = now.cell, .last = now.last};
+    const bool is_end = i + 1 == history.size();
+    const Trained trained = train_stretch(
+        folder, {.part = part, .saves = {}, .is_end = is_end, .elastic = &elastic}, place);
+    for (const auto& [step, figures] : trained.figures) {
+      const auto [known, is_new] = all.figures.try_emplace(step, figures);
+      all.redone += is_new ? 0 : 1;
+      if (known->second != figures)
+        throw Error(ErrorKind::bug, fmt::format("step {} ran again with another loss", step));
+    }
+    all.hash = trained.hash;
+    all.from_memory += trained.from_memory;
+  }
+  return all;
 }
 
 }  // namespace ds::test

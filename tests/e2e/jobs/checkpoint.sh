@@ -29,8 +29,8 @@ while :; do
   else
     line="checkpoint: step $step saved in ck/step-$(printf %08d $step) (1.4 GiB, stall 12 ms, written in 3.1 s, asked for)"
   fi
-  echo "$line"
   tell "checkpoint $line"
+  echo "$line"
 done
 END
 chmod +x bin/dsrunner

@@ -142,34 +142,42 @@ TEST_CASE("many files are sent in parts to a rank that reads slowly") {
   CHECK(node.kept(*ranks[3]).size() == 16 * 60);
 }
 
-TEST_CASE("news are told at most once a period, phases and lines with them") {
+TEST_CASE("steps are told once a period, and do not delay phases and lines, which are, too") {
   ChannelNode node;
   auto ends = node.begin(1, 1);
-  RankChannel rank(std::move(ends[0]));
+  const auto tell = [&](const std::string& text) {
+    REQUIRE(ds::send_datagram(ends[0].get(), text) == ds::Sent::yes);
+    node.turn();
+  };
   CHECK(node.channels.wake_at() == ds::Clock::time_point::max());
-  rank.tell_phase("met");
-  node.turn();
+  tell("step 1 40 500000 -1");
   auto news = node.news();
-  REQUIRE(news.size() == 1);
-  CHECK(news[0].step == -1);
-  REQUIRE(news[0].phases.size() == 1);
-  CHECK(news[0].phases[0] == RankNews::Phase{"met", clock_value(kStart)});
-
-  rank.tell_phase("loaded");
-  rank.tell_step(1, 40, 0.5, -1);
-  rank.tell_checkpoint("checkpoint: step 1 failed: full");
-  node.turn();
-  CHECK(node.news().empty());
-  CHECK(node.channels.wake_at() == kStart + NewsOfRank::kPeriod);
-  node.now = node.channels.wake_at();
-  news = node.news();
   REQUIRE(news.size() == 1);
   CHECK(news[0].step == 1);
   CHECK(news[0].steps == 40);
   CHECK(news[0].micros == 500'000);
-  REQUIRE(news[0].phases.size() == 1);
-  CHECK(news[0].checkpoints == std::vector<std::string>{"checkpoint: step 1 failed: full"});
+  CHECK(news[0].phases.empty());
+  tell("step 2 40 500000 1");
   CHECK(node.news().empty());
+  CHECK(node.channels.wake_at() == kStart + NewsOfRank::kPeriod);
+
+  tell("phase loaded");
+  news = node.news();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].step == 2);
+  CHECK(news[0].kept == 1);
+  REQUIRE(news[0].phases.size() == 1);
+  CHECK(news[0].phases[0] == RankNews::Phase{"loaded", clock_value(kStart)});
+  tell("checkpoint checkpoint: step 2 failed: full");
+  CHECK(node.news().empty());
+  node.now = node.channels.wake_at();
+  CHECK(node.now == kStart + NewsOfRank::kPeriod);
+  news = node.news();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].phases.empty());
+  CHECK(news[0].checkpoints == std::vector<std::string>{"checkpoint: step 2 failed: full"});
+  CHECK(node.news().empty());
+  CHECK(node.channels.wake_at() == ds::Clock::time_point::max());
 }
 
 TEST_CASE("orders reach one rank or all") {

@@ -188,7 +188,7 @@ TEST_CASE("a job waits before it reads a folder that another job has locked") {
   const Folder place;
   std::vector<std::string> seen;
   const auto wait = [&](std::chrono::milliseconds patience) {
-    await_folder(place.path(), Deadline::after(patience),
+    await_folder(place.path(), {}, Deadline::after(patience),
                  [&](const std::string& holder) { seen.push_back(holder); });
   };
   wait(0ms);  // there is no lock file yet
@@ -199,9 +199,42 @@ TEST_CASE("a job waits before it reads a folder that another job has locked") {
   CHECK(has(error.what(), "another job saves there: process " + std::to_string(::getpid())));
   CHECK(seen.size() == 1);
   CHECK(has(seen.at(0), "process " + std::to_string(::getpid())));
-  await_folder(place.path(), Deadline::after(1min), [&](const std::string&) { earlier.reset(); });
+  await_folder(place.path(), {}, Deadline::after(1min), [&](const std::string&) { earlier.reset(); });
   wait(0ms);
   SaveFolder(place.path(), 2).own(0ms);  // the wait kept no lock
+}
+
+TEST_CASE("the lock of an earlier epoch of the same job yields, and no other lock") {
+  const Folder place;
+  const LockHolder before{.job = "job-7", .epoch = 1}, now{.job = "job-7", .epoch = 2};
+  SaveFolder earlier(place.path(), 1);
+  earlier.own(0ms, before);
+  for (const LockHolder& other : {LockHolder{}, LockHolder{.job = "job-8", .epoch = 2}, before}) {
+    const Error error = error_of([&] { SaveFolder(place.path(), 2).own(0ms, other); });
+    CHECK(has(error.what(), "another job saves there: process " + std::to_string(::getpid())));
+  }
+  await_folder(place.path(), now, Deadline::after(0ms), [](const std::string&) { CHECK(false); });
+  SaveFolder later(place.path(), 2);
+  later.own(0ms, now);
+  CHECK(has(error_of([&] { SaveFolder(place.path(), 3).own(0ms, before); }).what(),
+            "another job saves there"));
+  { const SaveFolder gone = std::move(earlier); }  // its end does not unlock the new file
+  CHECK(has(error_of([&] { SaveFolder(place.path(), 3).own(0ms); }).what(),
+            "another job saves there"));
+  CHECK(names_in(place.path()) == Names{".lock", "latest"});
+  { const SaveFolder gone = std::move(later); }
+  SaveFolder(place.path(), 3).own(0ms);
+}
+
+TEST_CASE("the text of a lock decides whether it yields") {
+  const LockHolder own{.job = "a b", .epoch = 3};
+  CHECK(yields_to("process 1 on h\njob a b\nepoch 2\n", own));
+  for (const char* text :
+       {"", "process 1 on h\n", "process 1 on h\njob a b\nepoch 3\n",
+        "process 1 on h\njob a\nepoch 2\n", "process 1 on h\njob a b\nepoch\n",
+        "process 1 on h\njob a b\nepoch -1\n", "process 1 on h\njob a b\nepoch 2x\n", "job a b"})
+    CHECK(!yields_to(text, own));
+  CHECK(!yields_to("process 1 on h\njob \nepoch 2\n", {.job = "", .epoch = 3}));
 }
 
 TEST_CASE("incomplete saves of earlier runs are removed, and nothing else") {

@@ -63,3 +63,60 @@ TEST_CASE("fewer virtual ranks than ranks are refused") {
   CHECK(has(batch_error("micro = 1\n", 3, {"determinism.virtual_ranks=2"}),
             "override 1: determinism.virtual_ranks = 2 is less than the 3 ranks"));
 }
+
+namespace {
+
+struct Divided {
+  std::int64_t virtual_ranks = 0;
+  ds::BatchConfig batch{};
+  friend bool operator==(const Divided&, const Divided&) = default;
+};
+
+constexpr const char* kElastic =
+    "[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"a.txt\"\nseq_len = 32\n[train]\nsteps = "
+    "10\n[batch]\n";
+
+/// Of a job that runs with `now` ranks and may have up to `most`.
+Divided elastic(const std::string& lines, std::int64_t now, std::int64_t most,
+                const std::vector<std::string>& more = {}) {
+  const ds::TrainConfig config = config_of(kElastic + lines, more, now, most);
+  return {config.determinism.virtual_ranks, config.batch};
+}
+
+std::string elastic_error(const std::string& lines, std::int64_t now, std::int64_t most,
+                          const std::vector<std::string>& more = {}) {
+  try {
+    elastic(lines, now, most, more);
+  } catch (const ds::Error& error) {
+    return error.for_people();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("an elastic job divides its batch in the same way at every number of ranks") {
+  for (const std::int64_t now : {1, 3, 4, 8}) {
+    CAPTURE(now);
+    CHECK(elastic("micro = 2\nglobal = 96\n", now, 8) == Divided{48, {2, 1, 96}});
+    CHECK(elastic("micro = 2\naccum = 3\nglobal = 96\n", now, 8) == Divided{16, {2, 3, 96}});
+    CHECK(elastic("micro = 2\n", now, 8) == Divided{8, {2, 1, 16}});
+    CHECK(elastic("micro = 2\naccum = 3\n", now, 8) == Divided{8, {2, 3, 48}});
+    CHECK(elastic("global = 96\n", now, 8) == Divided{8, {12, 1, 96}});
+    CHECK(elastic("global = 100\n", now, 8) == Divided{10, {10, 1, 100}});
+    CHECK(elastic("accum = 2\nglobal = 100\n", now, 8) == Divided{10, {5, 2, 100}});
+    CHECK(elastic("micro = 2\nglobal = 96\n", now, 8, {"determinism.virtual_ranks=12"}) ==
+          Divided{12, {2, 4, 96}});
+  }
+}
+
+TEST_CASE("an elastic job may not get more ranks than virtual ranks") {
+  CHECK(has(elastic_error("micro = 2\nglobal = 96\n", 2, 49),
+            "the job may grow to 49 ranks, but there are 48 virtual ranks, one for each "
+            "micro-batch of batch.global"));
+  CHECK(has(elastic_error("micro = 2\nglobal = 96\n", 2, 8, {"determinism.virtual_ranks=6"}),
+            "the job may grow to 8 ranks, but there are 6 virtual ranks\n"));
+  CHECK(has(elastic_error("global = 4\n", 2, 8), "may grow to 8 ranks, but there are 4 virtual"));
+  CHECK(has(elastic_error("global = 4\n", 2, 8), "lower MAX of --nodes MIN:MAX"));
+  CHECK(has(elastic_error("micro = 5\nglobal = 24\n", 1, 2), "batch.global = 24"));
+}

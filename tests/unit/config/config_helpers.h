@@ -16,13 +16,13 @@ inline constexpr const char* kSmallest =
 
 inline ds::TrainConfig config_of(const std::string& text,
                                  const std::vector<std::string>& overrides = {},
-                                 std::int64_t world_size = 1) {
+                                 std::int64_t world_size = 1, std::int64_t most_ranks = 0) {
   std::vector<ds::Entry> entries = ds::read_toml(text, "t.toml", "/base");
   int number = 0;
   for (const std::string& assignment : overrides) {
     entries.push_back(ds::read_override(assignment, ++number, "/data"));
   }
-  return ds::make_train_config(entries, "t.toml", world_size);
+  return ds::make_train_config(entries, "t.toml", world_size, most_ranks);
 }
 
 /// Returns message and hint as users see them, or "no error".

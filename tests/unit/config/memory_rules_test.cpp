@@ -15,7 +15,7 @@ ds::TrainConfig resolved(Change change) {
   config.offload.optimizer.update = ds::UpdateTime::automatic;
   config.precision.on_nonfinite = ds::OnNonfinite::automatic;
   change(config);
-  ds::resolve(config, {"t.toml", {}}, 1);
+  ds::resolve(config, {"t.toml", {}}, {});
   return config;
 }
 template <class Change>

@@ -16,11 +16,12 @@ TEST_CASE("a phase is reached when the last rank has begun it") {
   StartPhases phases;
   phases.begin(2);
   CHECK(phases.newest().empty());
-  phases.take(0, "met", kStart + 5s);
-  phases.take(0, "met", kStart + 9s);  // once is enough
+  CHECK(!phases.take(0, "met", kStart + 5s));
+  CHECK(!phases.take(0, "met", kStart + 9s));  // once is enough
   phases.take(0, "loaded", kStart + 6s);
   CHECK(!phases.reached("met"));
-  phases.take(1, "met", kStart + 3s);
+  CHECK(phases.take(1, "met", kStart + 3s));
+  CHECK(!phases.take(1, "met", kStart + 4s));
   CHECK(phases.reached("met") == kStart + 5s);
   CHECK(!phases.reached("loaded"));
   CHECK(phases.newest() == "met");

@@ -96,8 +96,8 @@ TEST_CASE("epochs of a job whose number of nodes changes") {
   const json seen = parsed(
       of(job, {Start{}, AgentGreeted{0}, AgentGreeted{1}, AgentReady{0, 1}, AgentReady{1, 1},
                AgentLost{1, "n1: reset"}, signaled(0, SIGTERM), AgentCleared{0}, AgentReady{0, 1},
-               RankStarted{0, 1}, exited(0, 0), AgentLost{2, "n1: no route"}, AgentCleared{0},
-               AgentDone{0}, OutputWritten{}}));
+               RankStarted{0, 1}, PhaseReached{"met", kT0 + 3s}, exited(0, 0),
+               AgentLost{2, "n1: no route"}, AgentCleared{0}, AgentDone{0}, OutputWritten{}}));
   CHECK(seen["exit_code"] == 0);
   CHECK(seen["restarts"] == json::array());
   REQUIRE(seen["epochs"].size() == 2);
@@ -105,7 +105,9 @@ TEST_CASE("epochs of a job whose number of nodes changes") {
   CHECK(seen["epochs"][0]["stopped"] == nullptr);
   CHECK(seen["epochs"][1] == json::parse(R"({"epoch": 1, "cause": "lost",
       "text": "node n1 is lost: reset", "restart": false, "nodes_before": 2, "nodes": 1,
-      "ranks_before": 2, "ranks": 1, "seen": 0.0, "stopped": 0.0, "placed": 0.0, "started": 0.0})"));
+      "ranks_before": 2, "ranks": 1, "seen": 0.0, "stopped": 0.0, "placed": 0.0, "started": 0.0,
+      "reached": {"met": 1.5}})"));
+  CHECK(seen["epochs"][0]["reached"] == json::object());
   JobState fixed = started_job(1, 1, {});
   CHECK(!parsed(of(fixed, {exited(0, 3), AgentDone{0}})).contains("epochs"));
 }

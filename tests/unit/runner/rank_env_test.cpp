@@ -159,3 +159,17 @@ TEST_CASE("the speed of a test wire") {
   CHECK(env.test_wire->latency == std::chrono::microseconds(1500));
   CHECK(!parse(two_ranks()).test_wire);
 }
+
+TEST_CASE("the node and the range of an elastic job") {
+  CHECK(parse(two_ranks()).node.empty());
+  CHECK(parse(two_ranks()).most_ranks == 0);
+  CHECK(parse(with(two_ranks(), "GROUP_RANK", "3")).node == "3");
+  CHECK(parse(with(with(two_ranks(), "GROUP_RANK", "3"), "NODE_RANK", "2")).node == "2");
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", "2:16")).most_ranks == 16);
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", "4:4")).most_ranks == 4);
+  for (const char* bad : {"4", "4:", ":4", "5:4", "0:4", "1:4x", "1 :4", "1:99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK(error_of(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", bad)) ==
+          "DSLAUNCH_ELASTIC_RANKS='" + std::string(bad) + "' is not MIN:MAX with 1 <= MIN <= MAX");
+  }
+}

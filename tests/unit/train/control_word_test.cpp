@@ -50,6 +50,11 @@ TEST_CASE("the decision adds up, takes rank 0's rates, and does not depend on th
   words[2].save_failed = 5;
   words[0].save_over = 4;
   words[1].save_over = 9;
+  words[0].kept = words[2].kept = 3;
+  words[1].kept = 2;
+  words[1].keep_failed = 3;
+  words[1].wish_pause = true;
+  words[2].time_to_keep = true;
   const ds::StepDecision decision = decided(words);
   CHECK(decision.all.step == 7);
   CHECK(decision.all.tokens == 33);
@@ -61,6 +66,10 @@ TEST_CASE("the decision adds up, takes rank 0's rates, and does not depend on th
   CHECK(decision.all.save_written == 4);
   CHECK(decision.all.save_failed == 5);
   CHECK(decision.all.save_over == 4);
+  CHECK(decision.all.kept == 2);
+  CHECK(decision.all.keep_failed == 3);
+  CHECK(decision.all.wish_pause);
+  CHECK_FALSE(decision.all.time_to_keep);
   CHECK(decision.all.lr == 0.5);
   CHECK(decision.all.bias_correction1 == 0.25);
 }

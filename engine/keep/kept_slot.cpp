@@ -1,0 +1,186 @@
+// Reserves the memory of slots, and writes and verifies headers and texts.
+#include "engine/keep/kept_slot.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+#include <type_traits>
+
+#include "engine/base/cgroup_limits.h"
+#include "engine/base/error.h"
+#include "engine/base/units.h"
+#include "engine/checkpoint/manifest_text.h"
+
+namespace ds {
+namespace {
+
+constexpr std::array<char, 8> kMagic{'d', 's', '-', 'k', 'e', 'p', 't', '\n'};
+constexpr std::uint64_t kVersion = 1;
+constexpr const char* kName = "kept states";
+constexpr std::int64_t kReserved = 64 << 20;   // memory reserved at once: a signal undoes this much
+constexpr std::int64_t kMostText = 1LL << 32;  // more is not a text that this program wrote
+constexpr std::int64_t kForConfig = 64 << 10;  // what else a head contains, mostly the config
+
+static_assert(std::is_trivially_copyable_v<KeptHeader> &&
+                  sizeof(KeptHeader) == 9 * sizeof(std::uint64_t),
+              "written as bytes, without padding");
+
+Error error_of(const std::string& what, int error_number) {
+  return {ErrorKind::system, fmt::format("{}: {}: {}", kName, what,
+                                         std::generic_category().message(error_number))};
+}
+
+std::uint64_t checksum_of(const KeptHeader& header) {
+  return XXH3_64bits(&header, offsetof(KeptHeader, checksum));
+}
+
+void write_all(int fd, const void* from, std::size_t size, std::int64_t at) {
+  const auto* bytes = static_cast<const char*>(from);
+  while (size > 0) {
+    const ssize_t written = ::pwrite(fd, bytes, size, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw error_of("cannot be written", written < 0 ? errno : ENOSPC);
+    bytes += written;
+    at += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+bool read_all(int fd, void* to, std::size_t size, std::int64_t at) {
+  auto* bytes = static_cast<char*>(to);
+  while (size > 0) {
+    const ssize_t count = ::pread(fd, bytes, size, at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes += count;
+    at += count;
+    size -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+/// Returns 0, or the error number. A disk that is too small refuses all at once.
+int reserve(int fd, std::int64_t bytes, std::int64_t at_once) {
+  for (std::int64_t at = 0; at < bytes;) {
+    const std::int64_t size = std::min(at_once, bytes - at);
+    if (::fallocate(fd, 0, at, size) == 0) {
+      at += size;
+    } else if (errno == EOPNOTSUPP) {
+      return ::ftruncate(fd, bytes) == 0 ? 0 : errno;  // the file grows while it is written
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+// The kernel would end a process instead of refusing the memory.
+void require_free(std::int64_t bytes) {
+  const std::size_t available = available_memory_bytes();
+  if (bytes < 0 || static_cast<std::size_t>(bytes) <= available) return;
+  throw Error(ErrorKind::system,
+              fmt::format("{}: {} cannot be reserved: {} of memory are free", kName,
+                          format_bytes(bytes), format_bytes(static_cast<std::int64_t>(available))));
+}
+
+UniqueFd open_anew(const std::string& folder) {
+  return UniqueFd(folder.empty()
+                      ? ::memfd_create("dslaunch-kept", MFD_CLOEXEC)
+                      : ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+}
+
+std::int64_t file_bytes(int fd) {
+  struct stat facts {};
+  return ::fstat(fd, &facts) == 0 ? facts.st_size : -1;
+}
+
+bool is_plausible(const KeptHeader& header, std::int64_t file) {
+  return header.magic == kMagic && header.version == kVersion &&
+         header.checksum == checksum_of(header) && header.text_at >= KeptSlot::kPieces &&
+         header.run_bytes >= 0 && header.head_bytes >= 0 && header.text_bytes >= 0 &&
+         header.text_bytes <= kMostText && header.run_bytes <= header.text_bytes &&
+         header.head_bytes <= header.text_bytes - header.run_bytes && header.text_at <= file &&
+         header.text_bytes <= file - header.text_at;
+}
+
+}  // namespace
+
+KeptSlot KeptSlot::create(std::int64_t bytes, const std::string& folder) {
+  const bool in_memory = folder.empty();
+  if (in_memory) require_free(bytes);
+  UniqueFd fd = open_anew(folder);
+  const int why = fd ? reserve(fd.get(), bytes, in_memory ? kReserved : bytes) : errno;
+  if (why == 0) return KeptSlot(std::move(fd));
+  throw error_of(fmt::format("{} cannot be reserved{}", format_bytes(bytes),
+                             in_memory ? std::string() : " in " + folder),
+                 why);
+}
+
+std::int64_t KeptSlot::bytes_for(const ChunkPart& part, const std::vector<TensorEntry>& tensors) {
+  const std::int64_t text =
+      std::ssize(part_text(part)) + std::ssize(manifest_text({.tensors = tensors})) + kForConfig;
+  return (kPieces + part.chunk.bytes + text + kPieces - 1) / kPieces * kPieces;
+}
+
+void KeptSlot::begin() {
+  const KeptHeader none{};
+  write_all(fd(), &none, sizeof none, 0);
+}
+
+void KeptSlot::finish(const KeptShare& share) {
+  const std::string head = manifest_text(share.head);
+  const std::string text = share.run + head + part_text(share.part);
+  KeptHeader header{.magic = kMagic,
+                    .version = kVersion,
+                    .text_at = kPieces + share.part.chunk.bytes,
+                    .text_bytes = std::ssize(text),
+                    .run_bytes = std::ssize(share.run),
+                    .head_bytes = std::ssize(head),
+                    .epoch = share.epoch,
+                    .text_checksum = XXH3_64bits(text.data(), text.size())};
+  header.checksum = checksum_of(header);
+  if (header.text_at + header.text_bytes > file_bytes(fd()))
+    throw Error(ErrorKind::system,
+                fmt::format("kept states: a slot of {} is too small for {} of text",
+                            format_bytes(file_bytes(fd())), format_bytes(header.text_bytes)));
+  write_all(fd(), text.data(), text.size(), header.text_at);
+  seal(header);
+}
+
+void KeptSlot::seal(const KeptHeader& header) { write_all(fd(), &header, sizeof header, 0); }
+
+std::optional<KeptHeader> KeptSlot::header() const {
+  KeptHeader header;
+  if (!read_all(fd(), &header, sizeof header, 0)) return std::nullopt;
+  if (!is_plausible(header, file_bytes(fd()))) return std::nullopt;
+  return header;
+}
+
+std::optional<KeptShare> KeptSlot::read() const {
+  const std::optional<KeptHeader> found = header();
+  if (!found) return std::nullopt;
+  std::string text(static_cast<std::size_t>(found->text_bytes), '\0');
+  if (!read_all(fd(), text.data(), text.size(), found->text_at) ||
+      XXH3_64bits(text.data(), text.size()) != found->text_checksum)
+    return std::nullopt;
+  const auto run = static_cast<std::size_t>(found->run_bytes);
+  const auto head = static_cast<std::size_t>(found->head_bytes);
+  try {
+    KeptShare share{.run = text.substr(0, run),
+                    .epoch = found->epoch,
+                    .head = parse_head(std::string_view(text).substr(run, head)),
+                    .part = parse_part(std::string_view(text).substr(run + head))};
+    if (kPieces + share.part.chunk.bytes != found->text_at) return std::nullopt;
+    return share;
+  } catch (const Error&) {
+    return std::nullopt;  // another program wrote it
+  }
+}
+
+}  // namespace ds

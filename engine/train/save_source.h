@@ -1,0 +1,37 @@
+// What a save and a kept copy are made of: the head of a manifest, and a copy of the states beside
+// the next step.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/states/save_states.h"
+#include "engine/train/trainer.h"
+
+namespace ds {
+
+/// Content of a manifest that does not come from the trainer.
+struct SaveFacts {
+  Origin origin;
+  std::string config;      // to_toml()
+  std::int64_t bytes = 0;  // size of one checkpoint, which must be free on disk
+};
+
+/// Returns the manifest without chunks and pieces of the finished step, the same on every rank.
+/// `saved_ms` stays 0. After Trainer::flush().
+Manifest head_of(Trainer& trainer, int world_size, const SaveFacts& facts);
+
+/// A copy of a rank's states, made while the next step runs.
+struct StateCopy {
+  StatesToSave states;
+  std::span<std::byte> buffer;  // for write_states()
+};
+/// Begins the copy, for which the trainer has memory once. `tiles` receives the tiles that are
+/// copied and must outlive the copy. After Trainer::flush().
+StateCopy begin_copy(Trainer& trainer, std::vector<SavedTile>& tiles);
+
+/// Returns the states themselves, for a training that waits until they are written.
+StateCopy states_now(Trainer& trainer, std::vector<SavedTile>& tiles);
+
+}  // namespace ds

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Kept states: the same bits with and without them at every stage and offload; copies that join and verify on two nodes; pauses;
+# what happens without memory, without an agent and beside checkpoints. keep_agent stands for the agents.
+. "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
+agent=$DS_TESTS/keep_agent
+mkdir "$work/disk"
+
+# kept_job NAME RANKS RANKS_PER_NODE PAUSE_AT KEYS...: the agent's report in $work/NAME.agent
+kept_job() {
+  MASTER_PORT=$("$DS_TESTS/comm_rank" free-port) DSLAUNCH_JOB_ID=keep DSLAUNCH_EPOCH=${epoch:-0} \
+    "$agent" "$work/$1" "$2" "$3" "$4" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${@:5}" >"$work/$1.agent" 2>&1 </dev/null
+}
+# exits NAME RANKS CODE: every rank must exit so
+exits() {
+  [ "$(grep -c "^exit [0-9]* $3$" "$work/$1.agent")" = "$2" ] || fail "$1: not all ranks exit $3: $(cat "$work/$1.agent" "$work/$1".0.out)"
+}
+# value NAME WORDS: the number behind these words of the agent's report
+value() { sed -n "s/^$2 //p" "$work/$1.agent"; }
+# complete NAME LEAST: own and ward copies of step LEAST or a later one join and verify, as rank 0 told
+complete() {
+  local of
+  for of in own ward; do
+    [ "$(value "$1" "complete $of")" -ge "$2" ] || fail "$1: no complete copies ($of) from step $2 on: $(cat "$work/$1.agent")"
+    [ "$(value "$1" "complete $of")" -ge "$(value "$1" kept)" ] || fail "$1: rank 0 told a step that is not complete: $(cat "$work/$1.agent")"
+  done
+  ! grep -q "different heads\|damaged\|bad message" "$work/$1.agent" || fail "$1: $(cat "$work/$1.agent")"
+}
+says() { grep -qh -- "$2" "$work/$1".0.out || fail "$1: does not say '$2': $(cat "$work/$1".0.out)"; }
+
+# The same bits.
+hash=
+for stage in 0 1 2 3; do
+  for offload in none cpu nvme; do
+    name=s$stage-$offload
+    keys=(zero.stage=$stage determinism.order=boundary train.steps=6)
+    [ $offload = none ] || keys+=(offload.optimizer.device=$offload offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
+    kept_job $name 2 1 0 "${keys[@]}" elastic.every=1
+    exits $name 2 0
+    complete $name 1
+    [ -n "$hash" ] || { run_job 2 plain train.steps=6 determinism.order=boundary && hash=$(summary_of plain weights_hash); }
+    [ "$(summary_of $name weights_hash)" = "$hash" ] || fail "$name: weights $(summary_of $name weights_hash), without kept states $hash"
+  done
+done
+[ ${#hash} = 32 ] || fail "no weights_hash without kept states"
+for update in after forward backward; do
+  name=update-$update
+  kept_job $name 2 1 0 zero.stage=2 determinism.order=boundary train.steps=6 offload.optimizer.device=cpu offload.optimizer.update=$update \
+    offload.optimizer.tile=16384 elastic.every=2
+  exits $name 2 0
+  complete $name 2
+  [ "$(summary_of $name weights_hash)" = "$hash" ] || fail "$name: weights differ"
+done
+
+# Four ranks on two nodes, and on one.
+kept_job nodes 4 2 0 zero.stage=3 elastic.every=1 train.steps=6
+exits nodes 4 0
+complete nodes 1
+kept_job one 2 2 0 zero.stage=1 elastic.every=1 train.steps=6
+exits one 2 0
+[ "$(value one "complete own")" -ge 1 ] || fail "one: no complete own copies: $(cat "$work/one.agent")"
+! grep -q ward[01] "$work/one.agent" || fail "one: copies of wards on one node"
+says one "no other node has copies"
+
+# auto, only where the number of ranks may change; the first keep drops what earlier epochs left.
+epoch=3 DSLAUNCH_ELASTIC_RANKS=1:4 kept_job auto 2 1 0 train.steps=10
+exits auto 2 0
+complete auto 0
+grep -q "^slot e3.r1.own0 1 " "$work/auto.agent" || fail "auto: no slot of epoch 3: $(cat "$work/auto.agent")"
+grep -q "^earlier epochs dropped" "$work/auto.agent" || fail "auto: earlier epochs are not dropped"
+kept_job fixed 2 1 0 train.steps=3
+exits fixed 2 0
+! grep -q ^slot "$work/fixed.agent" || fail "fixed: states are kept though nobody asked"
+run_job 1 alone elastic.every=1 train.steps=2
+grep -q "nothing in spite of elastic.every" "$work/alone.0.out" || fail "alone: $(cat "$work/alone.0.out")"
+
+# A pause: all end the same step, which is kept in both places.
+kept_job pause 4 2 3 zero.stage=2 elastic.every=2 train.steps=1000000
+exits pause 4 94
+step=$(sed -n 's/^paused at step \([0-9]*\): its states are kept$/\1/p' "$work/pause.0.out")
+[ -n "$step" ] && [ "$(value pause "complete own")" = "$step" ] && [ "$(value pause "complete ward")" = "$step" ] ||
+  fail "pause: at step '$step': $(cat "$work/pause.agent" "$work/pause.0.out")"
+[ "$(wc -l <"$work/pause/metrics.jsonl")" = "$step" ] || fail "pause: other steps were run than step $step says"
+
+# Without kept states a pause saves, and without both it does not happen.
+kept_job saved 2 1 3 elastic.every=0 checkpoint.dir="$work/saved.ckpt" train.steps=1000000
+exits saved 2 94
+says saved "its states are saved"
+[ "$(ls "$work/saved.ckpt" | grep -c '^step-[0-9]*$')" = 1 ] || fail "saved: $(ls "$work/saved.ckpt")"
+kept_job neither 2 1 2 elastic.every=0 train.steps=5
+exits neither 2 0
+says neither "not paused at step"
+
+# Checkpoints and keeps at the same time; the checkpoints verify.
+kept_job both 2 1 8 elastic.every=1 checkpoint.dir="$work/both.ckpt" checkpoint.every=2 train.steps=1000000
+exits both 2 94
+complete both 8
+"$dsrunner" inspect "$work/both.ckpt" >"$work/inspect" 2>&1 || fail "both: $(cat "$work/inspect")"
+
+# Without room for the copies the job says so once and goes on.
+(
+  trap '' XFSZ
+  ulimit -f 64
+  kept_job full 2 1 0 elastic.every=1 train.steps=6 determinism.order=boundary
+)
+exits full 2 0
+[ "$(grep -c "no more states from now on" "$work/full.0.out")" = 1 ] || fail "full: $(cat "$work/full.0.out")"
+grep -q "cannot be reserved" "$work/full.0.out" || fail "full: no reason: $(cat "$work/full.0.out")"
+[ "$(summary_of full weights_hash)" = "$hash" ] || fail "full: weights differ"
+
+[ $failures = 0 ] && echo "kept states: all as promised"
+exit $((failures > 0))
