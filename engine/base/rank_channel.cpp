@@ -24,6 +24,9 @@ namespace {
 
 /// A step is told at most this often; the last one is always told.
 constexpr std::chrono::milliseconds kStepPeriod{200};
+/// Waits for the answer of the agent are cut into these.
+constexpr std::chrono::milliseconds kPollPeriod{100};
+constexpr std::chrono::milliseconds kSendAgain{5};  // while a message finds no room
 /// Messages that wait for the agent. Later ones that only tell something are dropped.
 constexpr std::size_t kMaxWaiting = 256;
 
@@ -34,11 +37,6 @@ bool is_rank_channel(int fd) {
   size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return false;
   return domain == AF_UNIX && type == SOCK_SEQPACKET;
-}
-
-void wait_for(int fd, short events, Deadline deadline) {
-  pollfd polled{fd, events, 0};
-  ::poll(&polled, 1, static_cast<int>(deadline.remaining().count()));
 }
 
 }  // namespace
@@ -67,10 +65,12 @@ struct RankChannel::State {
     step.reset();
   }
   void wait_while_asking(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-    const short events = waiting.empty() ? POLLIN : POLLIN | POLLOUT;
-    const int fd = socket.get();  // If another thread finds the agent's end, this poll ends, too.
+    // Short: another thread may find the agent's end and close the socket. POLLOUT does not tell
+    // when descriptors in flight leave room for another one.
+    const auto most = waiting.empty() ? kPollPeriod : kSendAgain;
+    pollfd polled{socket.get(), POLLIN, 0};
     lock.unlock();
-    wait_for(fd, events, deadline);
+    ::poll(&polled, 1, static_cast<int>(std::min(deadline.remaining(), most).count()));
     lock.lock();
   }
 

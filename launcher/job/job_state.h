@@ -196,6 +196,7 @@ class JobState {
 
   // job_state_members.cpp: epochs of jobs whose number of nodes may change.
   void gather();
+  [[nodiscard]] bool awaits_earlier_host() const;
   void begin_with_members();
   void cannot_gather(bool first);
   void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);

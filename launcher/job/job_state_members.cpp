@@ -40,6 +40,7 @@ void JobState::gather() {
                       .coming = fleet_.unready(),
                       .before = first ? 0 : change_.nodes_before,
                       .overdue = gather_by_ && now_ >= *gather_by_,
+                      .earlier = first && awaits_earlier_host(),
                       .nodes = {policy.nodes.least, most_nodes_},
                       .on_loss = policy.on_loss};
   const GatherStep step = gather_step(now);
@@ -50,6 +51,19 @@ void JobState::gather() {
   act(Say{fmt::format("waiting up to {} for hosts: {} of at least {} are ready",
                       span_text(policy.max_wait), now.here,
                       std::max(now.nodes.least, now.on_loss == OnLoss::wait ? now.before : 0))});
+}
+
+/// Returns whether a host that may still answer precedes one of those that the first epoch would
+/// have now.
+bool JobState::awaits_earlier_host() const {
+  if (roster_.waiting() < most_nodes_ || fleet_.unready() == 0) return false;
+  const int agent = roster_.waiting_agents()[static_cast<std::size_t>(most_nodes_ - 1)];
+  const int last = roster_.host_number(agent);
+  for (int other = 0; other < fleet_.size(); ++other)
+    if (fleet_.stage(other) == Stage::opening && !fleet_.again(other) &&
+        roster_.host_number(other) < last)
+      return true;
+  return false;
 }
 
 /// Places the ranks on the hosts that are there.

@@ -11,17 +11,20 @@ struct Gathering {
   int coming = 0;  // hosts that were dialed for the first time and have not answered
   int before = 0;  // nodes of the last epoch; 0: this is the first
   bool overdue = false;
+  bool earlier = false;  // a host has not answered that precedes the chosen ones in the list
   NodeRange nodes{};
   OnLoss on_loss = OnLoss::smaller;
 };
 
 enum class GatherStep { wait, begin, give_up };
 
-/// The first epoch waits for every host that may still come, up to the largest size. Later epochs
-/// begin with whoever is there: survivors must not wait.
+/// The first epoch waits for every host that may still come, up to the largest size: the first
+/// hosts of the list, and others only for those that are bad. Later epochs begin with whoever is
+/// there: survivors must not wait.
 inline GatherStep gather_step(const Gathering& now) {
   const bool enough = now.here >= now.nodes.least;
-  if (now.here >= now.nodes.most) return GatherStep::begin;
+  const bool full = now.here >= now.nodes.most;
+  if (full && !(now.before == 0 && now.earlier && !now.overdue)) return GatherStep::begin;
   if (now.before == 0) {
     if (now.coming > 0 && !(now.overdue && enough)) return GatherStep::wait;
     return enough ? GatherStep::begin : GatherStep::give_up;

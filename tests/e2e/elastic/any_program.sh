@@ -8,6 +8,12 @@ cat >agent_of <<'END'
 up() { awk '$1 == "PPid:" {print $2}' "/proc/$1/status"; }
 up "$(up "$1")"
 END
+# dial HOST COMMAND: starts an agent, unless the file down.HOST says that the host is away.
+cat >dial <<'END'
+[ ! -e "down.$1" ] || exit 1
+exec sh -c "$2"
+END
+by_dial="exec:sh $work/dial {host} {command}"
 printf 'n%s slots=2\n' 0 1 2 3 >hosts
 
 # Each rank says where it is; DO names what it does in its epoch.
@@ -23,7 +29,12 @@ epoch_is_up() { # EPOCH RANKS
 }
 end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE: all its ranks exit with it
 said() { grep -qE -- "$1" err || die "not said: $1"; }
-fresh() { rm -f up.* agent.* go.* v.json; }
+fresh() { rm -f up.* agent.* go.* down.* v.json; }
+lose() { # HOST EPOCH RANK: the host of this rank goes away until it is back
+  : >"down.$1"
+  kill -9 "$(cat "agent.$2.$3")"
+}
+is_back() { rm "down.$1"; }
 places_are() { # EPOCH RANKS RESTARTS
   local rank
   for ((rank = 0; rank < $2; ++rank)); do
@@ -35,10 +46,11 @@ places_are() { # EPOCH RANKS RESTARTS
 }
 
 # 4 nodes; one is lost: 3 go on; its host is back, and joins when the ranks exit with 94.
-background --transport local --hostfile hosts --nodes 2:4 --verdict v.json -- bash -c "$body"
+background --transport "$by_dial" --hostfile hosts --nodes 2:4 --verdict v.json -- bash -c "$body"
 wait_for epoch_is_up 0 8
-kill -9 "$(cat agent.0.2)"
+lose n1 0 2
 wait_for epoch_is_up 1 6
+is_back n1
 wait_for grep -q 'n1 is ready and joins at the next restart' err
 end_epoch 1 94
 wait_for epoch_is_up 2 8
@@ -68,10 +80,11 @@ nothing_left || die "left: $(job_processes)"
 
 # A failure of a rank counts; the loss of a node does not.
 fresh
-background --transport local --hostfile hosts --nodes 2:4 --max-restarts 1 --verdict v.json -- bash -c "$body"
+background --transport "$by_dial" --hostfile hosts --nodes 2:4 --max-restarts 1 --verdict v.json -- bash -c "$body"
 wait_for epoch_is_up 0 8
-kill -9 "$(cat agent.0.0)"
+lose n0 0 0
 wait_for epoch_is_up 1 6
+is_back n0
 wait_for grep -q 'n0 is ready' err
 end_epoch 1 5
 wait_for epoch_is_up 2 8
@@ -85,20 +98,22 @@ said '^dslaunch: epochs: 4 nodes; 3 \(node n0 is lost: .*\); 4 \(rank [0-9] on n
 
 # A spare fills in; nothing is said of it before.
 fresh
-background --transport local --hostfile hosts --nodes 2:3 -- bash -c "$body"
+background --transport "$by_dial" --hostfile hosts --nodes 2:3 -- bash -c "$body"
 wait_for epoch_is_up 0 6
-kill -9 "$(cat agent.0.5)"
+lose n2 0 5
 wait_for epoch_is_up 1 6
 end_epoch 1 0
 finish
 expect 0 "a spare"
 said '^dslaunch: epoch 1: 3 nodes and 6 ranks; n3 joins$'
 
-# Below MIN the job waits; without an answer it ends with the loss.
+# Below MIN the job waits for the host.
 fresh
-background --transport local --hostfile hosts --nodes 4 -- bash -c "$body"
+background --transport "$by_dial" --hostfile hosts --nodes 4 -- bash -c "$body"
 wait_for epoch_is_up 0 8
-kill -9 "$(cat agent.0.7)"
+lose n3 0 7
+wait_for grep -q 'waiting up to 10 min for hosts: 3 of at least 4 are ready$' err
+is_back n3
 wait_for epoch_is_up 1 8
 end_epoch 1 0
 finish
@@ -131,5 +146,5 @@ expect 64 "several programs"
 grep -qF -- '--nodes and several programs cannot be combined' err || die "several programs"
 run --hostfile hosts --nodes 2:9 --dry-run -- true # MAX may be more than there are hosts now
 expect 0 "MAX beyond the hosts"
-[ "$(grep -c '^ *[0-9]' out)" = 8 ] || die "the table of --dry-run"
+[ "$(grep -c '^ *[0-9] *n[0-3] ' out)" = 8 ] || die "the table of --dry-run"
 echo "any program: all cases passed"

@@ -49,7 +49,7 @@ want_nothing_on() {
   done
   fail "left on the hosts: $left"
 }
-export DIR=$dir
+export DSLAUNCH_RUNTIME_DIR=$dir/run
 body='echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE place $NODE_RANK.$LOCAL_RANK at $MASTER_ADDR on $(hostname)"
   while [ ! -e '$dir'/go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done
   exit $(cat '$dir'/go.$DSLAUNCH_EPOCH)'
@@ -58,8 +58,10 @@ printf 'node%s slots=2\n' 1 2 3 4 > "$dir/hosts"
 case="4 nodes, an agent is killed, 3 go on, it returns and joins"
 start --hostfile "$dir/hosts" --nodes 2:4 -- sh -c "$body"
 wait_for_lines out 8 'epoch 0 '
+kill "$(cat "$dir/node2/sshd.pid")" # the listener: the host cannot be dialed for a while
 kill_agent 2
 wait_for_lines out 6 'epoch 1 '
+netns_sshd 2
 wait_for_lines err 1 'node2 is ready and joins at the next restart'
 end_epoch 1 94
 wait_for_lines out 8 'epoch 2 '
@@ -117,6 +119,22 @@ wait_for_lines out 8 'epoch 1 '
 end_epoch 1 0
 finish 0
 want '^dslaunch: epoch 1: 4 nodes and 8 ranks \(before: 3 and 6\); node2 joins$' err
+want_nothing_on 1 2 3 4
+
+case="dslaunch scale adds a host that is reached by ssh, and removes one"
+head -n 2 "$dir/hosts" > "$dir/two"
+start --hostfile "$dir/two" --nodes 2:4 --grace 2s -- sh -c "$body"
+wait_for_lines out 4 'epoch 0 '
+on_head "$launcher" scale --add node3,node4:1 > "$dir/scale" 2>&1 || fail "scale: $(cat "$dir/scale")"
+for node in 3 4; do wait_for_lines err 1 "node($node|\[3-4\]) (is|are) ready and join"; done
+end_epoch 0 94
+wait_for_lines out 7 'epoch 1 '
+want 'epoch 1 rank 6 of 7 place 3\.0 at 10\.77\.0\.11 on node4' out
+on_head "$launcher" scale --remove node1 > "$dir/scale" 2>&1 || fail "scale: $(cat "$dir/scale")"
+wait_for_lines out 5 'epoch 2 '
+want 'epoch 2 rank 0 of 5 place 0\.0 at 10\.77\.0\.12 on node2' out
+end_epoch 2 0
+finish 0
 want_nothing_on 1 2 3 4
 
 [ "$failures" -eq 0 ] && echo "elastic hosts: all cases passed" || { echo "$failures failed"; exit 1; }

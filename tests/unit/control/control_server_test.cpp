@@ -2,6 +2,7 @@
 #include "launcher/control/control_server.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -218,7 +219,7 @@ TEST_CASE_FIXTURE(Fixture, "after the end of the job nobody waits long for such 
 TEST_CASE_FIXTURE(Fixture, "nonsense and other versions are refused") {
   JobClient other = connect();
   other.send(InfoRequest{.version = 99});
-  CHECK(expect<Refused>(other).reason.find("speaks version 3") != std::string::npos);
+  CHECK(expect<Refused>(other).reason.find(fmt::format("speaks version {}", kControlVersion)) != std::string::npos);
   CHECK(!next(other));
   JobClient wrong = connect();
   wrong.send(Caught{});

@@ -55,12 +55,17 @@ TEST_CASE("nodes are chosen once the hosts are there; those beyond MAX wait") {
   CHECK(text_of(job.on(Start{}, kT0)) == "open 0, open 1, open 2, open 3");
   CHECK(job.on(AgentGreeted{3}, kT0).empty());
   CHECK(job.on(AgentGreeted{1}, kT0).empty());
-  CHECK(text_of(job.on(AgentGreeted{0}, kT0)) == "spec 0, spec 1, spec 2 to 3");
-  CHECK(hosts_of(job) == "n0 n1 n3");
+  CHECK(job.on(AgentGreeted{0}, kT0).empty());  // n2 precedes n3
+  JobState bad = job;
+  CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "spec 0, spec 1, spec 2");
+  CHECK(hosts_of(job) == "n0 n1 n2");
   CHECK(job.placement().epoch == 0);
-  CHECK(ready(job, {0, 1, 3}) == "go 5000");
+  CHECK(ready(job, {0, 1, 2}) == "go 5000");
   CHECK(job.placement().world_size() == 6);
-  CHECK(job.on(AgentGreeted{2}, kT0).empty());  // there is no room for it
+
+  CHECK(text_of(bad.on(AgentLost{2, "n2: refused"}, kT0)) ==
+        "close 2, say, spec 0, spec 1, spec 2 to 3");
+  CHECK(hosts_of(bad) == "n0 n1 n3");
 }
 
 TEST_CASE("the job begins with the hosts that are ready at the start timeout") {
@@ -307,10 +312,12 @@ TEST_CASE("Ctrl-C while ranks pause stops them") {
 
 TEST_CASE("the number of nodes chooses what gathering does") {
   const auto step = [](int here, int coming, int before, bool overdue, OnLoss on_loss) {
-    return gather_step({here, coming, before, overdue, {2, 4}, on_loss});
+    return gather_step({here, coming, before, overdue, false, {2, 4}, on_loss});
   };
   using enum GatherStep;
   CHECK(step(4, 3, 0, false, OnLoss::smaller) == begin);
+  CHECK(gather_step({.here = 4, .coming = 1, .earlier = true, .nodes = {2, 4}}) == wait);
+  CHECK(gather_step({.here = 4, .before = 3, .earlier = true, .nodes = {2, 4}}) == begin);
   CHECK(step(3, 1, 0, false, OnLoss::smaller) == wait);
   CHECK(step(3, 0, 0, false, OnLoss::smaller) == begin);
   CHECK(step(1, 0, 0, false, OnLoss::smaller) == give_up);

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# --nodes MIN:MAX with nodes that dial in (dslaunch agent --join): a node that is missing at the start joins later, one that
+# is killed leaves, and another one fills its place.
+set -u
+. "$DS_SOURCE/tests/support/join_nodes.sh"
+
+export body='
+  echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE in $DSLAUNCH_ELASTIC_RANKS"
+  : >up.$DSLAUNCH_EPOCH.$RANK
+  while [ ! -e go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done
+  exit $(cat go.$DSLAUNCH_EPOCH)'
+epoch_is_up() { # EPOCH RANKS
+  local rank
+  for ((rank = 0; rank < $2; ++rank)); do [ -e "up.$1.$rank" ] || return 1; done
+}
+end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE
+
+peers_of 4
+for i in 0 1 2; do node $i --slots 1 --nodes 2:4 --wait 4s -- sh -c "$body"; done
+wait_for epoch_is_up 0 3 # after --wait, without node 3
+must_say 0 '[2] epoch 0 rank 2 of 3 in 2:4'
+node 3 --slots 1 --wait 20s -- unused
+wait_for said 0 "$net.14 is ready and joins at the next restart"
+end_epoch 0 94
+wait_for epoch_is_up 1 4
+kill -9 "${pids[2]}"
+wait_for epoch_is_up 2 3
+must_say 0 'epoch 2: 3 nodes and 3 ranks (before: 4 and 4)'
+as=second node 2 --slots 1 --wait 20s -- unused
+wait_for said 0 "$net.13 is ready and joins at the next restart"
+end_epoch 2 94
+wait_for epoch_is_up 3 4
+end_epoch 3 0
+ends 0 0 1 3 second
+must_say 0 '[3] epoch 3 rank 3 of 4 in 2:4'
+nothing_left || die "left: $(job_processes)"
+echo "joined nodes: all cases passed"
