@@ -185,6 +185,8 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
     require_agreement(world, "checkpoint to resume from", identity_of(from),
                       Deadline::after(kTimeout));
     if (from == nullptr) {
+      if (memory_ && !memory_->incomplete().empty())
+        say("resume   there is no checkpoint either: training begins again at step 0");
       vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
       memory_.reset();
       return began;
