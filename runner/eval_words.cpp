@@ -7,17 +7,12 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/config/text_formats.h"
 
 namespace ds {
 namespace {
 
 constexpr const char* kUsage = "usage: dslaunch eval CHECKPOINT|FOLDER [FILES...] [key=value...]";
-
-constexpr std::pair<const char*, const char*> kEndings[] = {
-    {".jsonl", "jsonl"},         {".jsonl.gz", "jsonl"},
-    {".jsonl.zst", "jsonl"},     {".txt", "text"},
-    {".bin", "tokens"},          {".idx", "tokens"},
-    {".safetensors", "samples"}, {".parquet", "parquet"}};
 
 /// Returns the name before the "=" of NAME=FILES; empty if there is none.
 std::string name_in(const std::string& word) {
@@ -37,8 +32,7 @@ void add(std::vector<NamedFiles>& sets, const std::string& name, std::string fil
 }
 
 std::string ending_format(const std::string& path) {
-  for (const auto& [ending, format] : kEndings)
-    if (path.ends_with(ending)) return format;
+  if (const auto format = format_of_ending(path)) return std::string(*format);
   throw Error(ErrorKind::usage, fmt::format("{}: its ending does not say its data.format", path),
               "add for example data.format=text; known are .txt, .jsonl, .jsonl.gz, .jsonl.zst, "
               ".parquet, .bin, .idx and .safetensors");

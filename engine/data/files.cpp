@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/base/error.h"
+#include "engine/config/text_formats.h"
 
 namespace ds {
 namespace {
@@ -46,23 +47,38 @@ std::vector<std::string> matches(std::string_view key, const std::string& patter
       "data/english.txt");
 }
 
+/// Checks that a file of data.format = "text" is not one of another format, whose bytes would train
+/// as if they were text. Plain lines of JSON may be meant as they are.
+void require_text(std::string_view key, const std::string& path, bool unpacks) {
+  const auto format = format_of_ending(path);
+  const bool is_packed = path.ends_with(".gz") || path.ends_with(".zst");
+  const bool is_other =
+      format && (*format == "parquet" || *format == "samples" || (*format == "jsonl" && is_packed));
+  if (!is_other && (unpacks || !is_packed)) return;
+  throw Error(ErrorKind::config,
+              fmt::format("{}: {} is not plain text, but data.format is \"text\"", key, path),
+              is_other ? fmt::format("set data.format = \"{}\"", *format) : "unpack the file first");
+}
+
 /// Returns all files of all patterns. Of Megatron's pairs, the index is found beside the tokens.
-FileList list_files(std::string_view key, const std::vector<std::string>& patterns, bool pairs) {
+FileList list_files(std::string_view key, const std::vector<std::string>& patterns,
+                    const DataConfig& config) {
   std::set<std::string> files;
   for (const std::string& pattern : patterns)
     for (const std::string& path : matches(key, pattern)) {
-      const bool is_index = pairs && path.ends_with(".idx");
+      if (config.format == "text") require_text(key, path, !is_byte_stream(config));
+      const bool is_index = config.format == "tokens" && path.ends_with(".idx");
       files.insert(is_index ? path.substr(0, path.size() - 4) + ".bin" : path);
     }
   return {files.begin(), files.end()};
 }
 
-std::vector<FileList> list_sources(const DataConfig& config, bool pairs) {
-  if (config.weights.empty()) return {list_files("data.train", config.train, pairs)};
+std::vector<FileList> list_sources(const DataConfig& config) {
+  if (config.weights.empty()) return {list_files("data.train", config.train, config)};
   std::vector<FileList> sources;
   std::set<std::string> seen;
   for (const std::string& pattern : config.train) {
-    sources.push_back(list_files("data.train", {pattern}, pairs));
+    sources.push_back(list_files("data.train", {pattern}, config));
     for (const std::string& path : sources.back())
       if (!seen.insert(path).second)
         throw Error(ErrorKind::config,
@@ -92,18 +108,17 @@ std::string key_of_set(std::string_view name) {
 }
 
 DataFiles find_validation_files(const DataConfig& config) {
-  const bool pairs = config.format == "tokens";
   DataFiles files;
   for (const auto& [name, patterns] : config.validation_sets)
-    files.validation_sets.push_back({name, list_files(key_of_set(name), patterns, pairs)});
+    files.validation_sets.push_back({name, list_files(key_of_set(name), patterns, config)});
   if (!config.validation.empty())
-    files.validation = list_files(key_of_set(""), config.validation, pairs);
+    files.validation = list_files(key_of_set(""), config.validation, config);
   return files;
 }
 
 DataFiles find_files(const DataConfig& config) {
   DataFiles files = find_validation_files(config);
-  files.sources = list_sources(config, config.format == "tokens");
+  files.sources = list_sources(config);
   if (config.validation.empty() && config.validation_sets.empty())
     files.held_out = config.validation_fraction;
   require_apart(files, "", files.validation);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/config/text_formats.h"
 #include "engine/packing/raw_reader.h"
 #include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/token_model.h"
@@ -184,12 +185,8 @@ class PieceCounter {
 }  // namespace
 
 std::string_view text_format_of(std::string_view path) {
-  if (path.ends_with(".parquet")) return "parquet";
-  for (const std::string_view packed : {".gz", ".zst"})
-    if (path.ends_with(packed)) path.remove_suffix(packed.size());
-  for (const std::string_view lines : {".jsonl", ".ndjson", ".json"})
-    if (path.ends_with(lines)) return "jsonl";
-  return "text";
+  const std::string_view format = format_of_ending(path).value_or("text");
+  return format == "jsonl" || format == "parquet" ? format : "text";
 }
 
 std::vector<CountedPiece> count_pieces(const TextFiles& texts, const std::string& expression,

@@ -188,6 +188,7 @@ printf 'not gzip' >"$work/bad.jsonl.gz"
 refused "it is not JSON" data.train=bad.jsonl.gz
 head -c 2000 "$work/b.jsonl.gz" >"$work/bad.jsonl.gz"
 refused "bad.jsonl.gz: it is no whole gzip file" data.train=bad.jsonl.gz
+refused "b.jsonl.gz is not plain text, but data.format is" data.format=text data.train=b.jsonl.gz
 refused "model.vocab = 100 is less than the 420 tokens of the tokenizer" model.vocab=100
 refused "needs a tokenizer with a mask token" model.preset=bert-base-uncased data.tokenizer=bytes
 refused "gpt2 has no mask token" model.preset=bert-base-uncased model.layers=1 data.tokenizer=gpt2

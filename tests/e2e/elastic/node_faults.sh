@@ -1,0 +1,61 @@
+# Sourced by campaign.sh: what happens to nodes. fault_KIND NODE returns 1 where the node runs no rank now. mend_nodes brings back, by chance,
+# what was taken away; mend_all brings back everything.
+
+fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link_down power_off two_nodes)
+declare -A is_down=()
+
+parent() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status" 2> /dev/null; }
+rank_on() { # NODE: one rank's main process
+  local pid
+  for pid in $(node_pids "$1"); do
+    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != dsrunner ] || { echo "$pid"; return 0; }
+  done
+  return 1
+}
+hit() { # SIGNAL NODE LEVELS: the process so many levels above a rank
+  local pid level
+  pid=$(rank_on "$2") || return 1
+  for ((level = 0; level < $3; level++)); do pid=$(parent "$pid"); done
+  [ -n "$pid" ] && kill "-$1" "$pid" 2> /dev/null
+}
+fault_kill_rank() { hit KILL "$1" 0; }
+fault_kill_shim() { hit KILL "$1" 1; }
+fault_kill_agent() { hit KILL "$1" 2; }
+fault_kill_guard() { hit KILL "$1" 3; }
+fault_stop_rank() { hit STOP "$1" 0; }
+fault_stop_agent() { hit STOP "$1" 2; }
+fault_link_down() {
+  rank_on "$1" > /dev/null || return 1
+  ip -n "$head_ns" link set "leg$1" down
+  is_down[$1]=link
+}
+# All processes of the node, its sshd too, at one moment.
+fault_power_off() {
+  rank_on "$1" > /dev/null || return 1
+  kill -9 $(ip netns pids "$(node_ns "$1")") 2> /dev/null
+  is_down[$1]=power
+}
+fault_two_nodes() { # a node and the next one, which may keep each other's copies
+  local next=$(($1 % hosts + 1))
+  rank_on "$1" > /dev/null && rank_on "$next" > /dev/null || return 1
+  fault_power_off "$1"
+  fault_power_off "$next"
+}
+mend() { # NODE
+  case ${is_down[$1]} in
+    link) ip -n "$head_ns" link set "leg$1" up ;;
+    power) netns_sshd "$1" ;;
+  esac
+  unset "is_down[$1]"
+}
+mend_nodes() {
+  local node
+  for node in "${!is_down[@]}"; do
+    # Half of the hosts at least stay, so that faults have somebody to meet.
+    if [ $((RANDOM % 3)) -gt 0 ] || [ ${#is_down[@]} -gt $((hosts / 2)) ]; then mend "$node"; fi
+  done
+}
+mend_all() {
+  local node
+  for node in "${!is_down[@]}"; do mend "$node"; done
+}
