@@ -47,9 +47,12 @@ std::int64_t end_of_lines(int file, const std::string& path) {
 
 }  // namespace
 
-void ledger_line(std::int64_t step, std::span<const TakenSample> taken, std::string& text) {
+void ledger_line(std::int64_t step, std::uint64_t epoch, std::span<const TakenSample> taken,
+                 std::string& text) {
   text.clear();
-  fmt::format_to(std::back_inserter(text), "{{\"step\":{},\"taken\":[", step);
+  fmt::format_to(std::back_inserter(text), "{{\"step\":{}", step);
+  if (epoch > 0) fmt::format_to(std::back_inserter(text), ",\"epoch\":{}", epoch);
+  text += ",\"taken\":[";
   for (std::size_t first = 0; first < taken.size();) {
     const TakenSample& head = taken[first];
     std::size_t last = first;
@@ -77,8 +80,8 @@ bool is_ledger_name(const std::string& name) {
          std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-SampleLedger::SampleLedger(const std::string& folder, int rank)
-    : path_(fmt::format("{}/{}", folder, ledger_name(rank))) {
+SampleLedger::SampleLedger(const std::string& folder, int rank, std::uint64_t epoch)
+    : path_(fmt::format("{}/{}", folder, ledger_name(rank))), epoch_(epoch) {
   std::error_code status;
   std::filesystem::create_directories(folder, status);
   if (status) throw_errno(folder, status.value(), "check log.dir");
@@ -89,7 +92,7 @@ SampleLedger::SampleLedger(const std::string& folder, int rank)
 }
 
 void SampleLedger::write(std::int64_t step, std::span<const TakenSample> taken) {
-  ledger_line(step, taken, text_);
+  ledger_line(step, epoch_, taken, text_);
   std::string_view rest = text_;
   while (!rest.empty()) {
     const ssize_t sent = ::write(file_.get(), rest.data(), rest.size());

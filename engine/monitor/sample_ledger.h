@@ -21,8 +21,10 @@ struct TakenSample {
 /// Formats
 /// {"step":41,"taken":[{"virtual_rank":0,"micro_step":0,"samples":[8,9],"offsets":[5120,64]},...]}
 /// with its newline; "taken" has one member per micro-batch. Overwrites `text` and does not
-/// allocate once it has grown. `step` counts from 1.
-void ledger_line(std::int64_t step, std::span<const TakenSample> taken, std::string& text);
+/// allocate once it has grown. `step` counts from 1. In later epochs of a job ,"epoch":2 follows the
+/// step: of a step that several epochs ran, the lines of the last one count.
+void ledger_line(std::int64_t step, std::uint64_t epoch, std::span<const TakenSample> taken,
+                 std::string& text);
 
 /// Returns "samples-rank0003.jsonl" for rank 3.
 std::string ledger_name(int rank);
@@ -32,12 +34,13 @@ class SampleLedger {
  public:
   /// Continues the file of that name in `folder`, which is created if missing. Cuts off an
   /// incomplete last line of a killed process. Errors: Error{system} naming the file.
-  SampleLedger(const std::string& folder, int rank);
+  SampleLedger(const std::string& folder, int rank, std::uint64_t epoch = 0);
   /// Writes a whole line with one write(2). Errors: Error{system}: disk full.
   void write(std::int64_t step, std::span<const TakenSample> taken);
 
  private:
   std::string path_, text_;
+  std::uint64_t epoch_ = 0;
   UniqueFd file_;
 };
 

@@ -22,7 +22,7 @@ std::unique_ptr<SampleLedger> open_ledger(const std::string& folder, StartVote& 
   world.broadcast(std::as_writable_bytes(std::span(path)), deadline);
   std::unique_ptr<SampleLedger> ledger;
   vote.together("start.ledger", [&](SaveOutcome&) {
-    ledger = std::make_unique<SampleLedger>(path.data(), world.rank());
+    ledger = std::make_unique<SampleLedger>(path.data(), world.rank(), world.spec().epoch);
   });
   return ledger;
 }

@@ -40,8 +40,8 @@ global = $most
 lr = 3e-3
 [zero]
 stage = $stage
-[offload]
-optimizer = "$offload"
+[offload.optimizer]
+device = "$offload"
 [train]
 steps = $steps
 [checkpoint]
@@ -51,14 +51,14 @@ keep = 2
 [comm]
 timeout = 5
 [log]
-every = 20
+every = 1
 samples = true
 phases = false
 [device]
 threads = 1
 END
 reference() { # the undisturbed run, on this machine alone
-  (cd "$dir" && "$DS_BIN/dslaunch" -n 1 "$dir/train.toml" log.dir=reference checkpoint.dir= determinism.virtual_ranks=$most > reference.out 2>&1)
+  (cd "$dir" && "$DS_BIN/dslaunch" -n 1 "$dir/train.toml" log.dir=reference checkpoint.dir=reference-saves determinism.virtual_ranks=$most > reference.out 2>&1)
 }
 for ((i = 1; i <= hosts; i++)); do echo "node$i slots=$ranks_per_host"; done > "$dir/hosts"
 start_job() {

@@ -62,7 +62,7 @@ def main():
     for problem in problems[:5]:
         print("BAD:", problem)
     sources = collections.Counter(e.get("source") for e in epochs)
-    redone = sum(e.get("redone", 0) for e in epochs)
+    redone = sum(e.get("redone_steps", 0) for e in epochs)
     print(f"{len(want)} steps compared, {len(problems)} differ; {len(epochs)} changes: "
           f"{dict(sources)}, {redone} steps redone")
     by_kind = collections.defaultdict(list)

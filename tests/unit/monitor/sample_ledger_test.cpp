@@ -44,7 +44,7 @@ const std::vector<ds::TakenSample> kTaken{{2, 0, 20, 700}, {2, 0, 21, 5}, {3, 0,
 
 TEST_CASE("a line has one member per micro-batch, in the order in which they ran") {
   std::string text = "what was there";
-  ds::ledger_line(41, kTaken, text);
+  ds::ledger_line(41, 0, kTaken, text);
   CHECK(text.back() == '\n');
   const auto line = nlohmann::json::parse(text);
   CHECK(line["step"] == 41);
@@ -55,7 +55,9 @@ TEST_CASE("a line has one member per micro-batch, in the order in which they ran
   CHECK(last["samples"] == std::vector<int>{28, 29});
   CHECK(last["offsets"] == std::vector<int>{3, 4});
   CHECK(line["taken"][1]["samples"] == std::vector<int>{22, 23});
-  ds::ledger_line(1, {}, text);  // a rank without a virtual rank
+  ds::ledger_line(42, 3, {}, text);
+  CHECK(text == "{\"step\":42,\"epoch\":3,\"taken\":[]}\n");
+  ds::ledger_line(1, 0, {}, text);  // a rank without a virtual rank
   CHECK(text == "{\"step\":1,\"taken\":[]}\n");
 }
 
