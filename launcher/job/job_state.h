@@ -194,13 +194,15 @@ class JobState {
   void fill_vacancies();
   [[nodiscard]] std::string missing_text() const;
 
-  // job_state_members.cpp: epochs of jobs whose number of nodes may change.
+  // job_state_members.cpp: the nodes of epochs of jobs whose number of nodes may change.
   void gather();
   [[nodiscard]] bool awaits_earlier_host() const;
   void begin_with_members();
   void cannot_gather(bool first);
   void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);
   [[nodiscard]] std::string absent_text() const;
+
+  // job_state_changes.cpp: the ends of such epochs.
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
