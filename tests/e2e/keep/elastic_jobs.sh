@@ -64,7 +64,7 @@ run_job 2 plain "${common[@]:0:5}"
 hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
 
-run_job 2 other "${common[@]:1:4}" determinism.virtual_ranks=6
+run_job 2 other "${common[@]:1:4}" determinism.virtual_ranks=6 batch.accum=2
 [ "$(summary_of other weights_hash)" != "$hash" ] || fail "other virtual ranks give the same weights: the comparison cannot fail"
 
 # kill -9 of a rank, at a fixed size.
