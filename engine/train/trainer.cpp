@@ -79,7 +79,10 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
     // The other half of the threads computes.
     snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
   }
-  if (memory_->files() != nullptr) storage_ = measure_state_files(*memory_->files());
+  // A later epoch begins quickly, and its disk has been measured.
+  if (memory_->files() != nullptr)
+    storage_ = world_.spec().epoch == 0 ? measure_state_files(*memory_->files())
+                                        : memory_->files()->description();
   bind_all();
   taken_.reserve(programs_.step.micro_batches.size() * places_.size());
   start_loader();

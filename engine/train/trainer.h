@@ -136,7 +136,8 @@ class Trainer {
   [[nodiscard]] std::string weights_hash();
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] const PlacementPlan& plan() const { return plan_; }
-  /// Returns, for messages, how files are accessed and their measured rates; empty without files.
+  /// Returns, for messages, how files are accessed and, in the first epoch, their measured rates;
+  /// empty without files.
   [[nodiscard]] const std::string& storage() const { return storage_; }
   [[nodiscard]] std::int64_t anonymous_bytes_before_arena() const { return anonymous_before_; }
 

@@ -13,7 +13,7 @@ job() {
   pids=($!)
 }
 # reached NAME STEPS: so many steps are logged
-reached() { [ "$(grep -cs '"loss"' "$work/$1/metrics.jsonl")" -ge "$2" ]; }
+reached() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | grep -c '"loss"')" -ge "$2" ]; }
 # ranks_of NAME NODE_RANK: processes of the ranks there
 ranks_of() {
   local process
@@ -63,6 +63,9 @@ says() { grep -qE -- "$2" "$work/$1.out" || fail "$1: does not say '$2': $(cat "
 run_job 2 plain "${common[@]:0:5}"
 hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
+
+run_job 2 other "${common[@]:1:4}" determinism.virtual_ranks=6 batch.accum=2
+[ "$(summary_of other weights_hash)" != "$hash" ] || fail "other virtual ranks give the same weights: the comparison cannot fail"
 
 # kill -9 of a rank, at a fixed size.
 job rank a:2,b:2
