@@ -1,4 +1,4 @@
-// Maps slots.
+// Maps slots into memory, and returns the part of a slot that a buddy gets.
 #include "engine/keep/slot_memory.h"
 
 #include <sys/mman.h>

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/keep/buddies.h"
 #include "engine/plan/work.h"
 
 namespace ds {
 namespace {
 
 constexpr int kAllRanksUpTo = 16;
+constexpr std::string_view kKept = "kept states";
 
 /// Returns the share of the tokens that have a target, as far as it is known without the data.
 double target_share(const DataConfig& data) {
@@ -22,6 +24,29 @@ TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
   for (const auto& entry : plan.classes)
     if (entry.second != 0) made.classes.push_back(entry);
   return made;
+}
+
+/// Replaces the bytes of kept states, which assume that a ward's slots are as large as the own
+/// ones, by those of the rank's own ward. `plans` has all ranks.
+void count_wards(std::vector<RankPlan>& plans, int slots) {
+  std::vector<int> nodes;
+  std::vector<std::int64_t> kept;  // by rank: its own two slots
+  for (const RankPlan& plan : plans) {
+    nodes.push_back(plan.rank / slots);
+    kept.push_back(plan.of_class(kKept) / 2);
+  }
+  const std::vector<int> wards = wards_of(buddies_of(nodes));
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    const int ward = wards[rank];
+    const std::int64_t of_ward = ward == kNoBuddy ? 0 : kept[static_cast<std::size_t>(ward)];
+    for (TierBytes& tier : plans[rank].tiers) {
+      for (auto& [name, bytes] : tier.classes) {
+        if (name != kKept) continue;
+        tier.total += of_ward - kept[rank];
+        bytes += of_ward - kept[rank];
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -66,6 +91,7 @@ std::vector<RankPlan> plan_ranks(const TrainConfig& config, const Cluster& clust
   }
   std::vector<RankPlan> plans;
   for (const int rank : ranks) plans.push_back(plan_rank(config, cluster, rank, build));
+  if (config.elastic.has_buddies && world <= kAllRanksUpTo) count_wards(plans, cluster.slots);
   return plans;
 }
 

@@ -41,9 +41,10 @@ END
     done
   done
   # shellcheck disable=SC2086
-  plan=$("$bin/dsrunner" plan --nodes "$ranks" --json "$work/train.toml" zero.stage=1 elastic.every=1 train.steps=1 $keys 2>/dev/null | grep -o '"kept states": *[0-9]*' | head -1 | grep -o '[0-9]*$' || true)
+  planned=$("$bin/dsrunner" plan --nodes "$ranks" "$work/train.toml" zero.stage=1 elastic.every=1 train.steps=1 $keys |
+    awk '$1 == "kept" { print $3; exit }')
   slots=$(awk '$1 == "slot" && $3 != "none" { sum += $5 } END { print sum }' "$work/agent")
-  python3 - "$case" "$work" "${plan:-0}" "$slots" "$ranks" <<'END'
+  python3 - "$case" "$work" "${planned:-0}" "$slots" "$ranks" <<'END'
 import statistics, sys
 case, work, plan, slots, ranks = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 read = lambda every: [list(map(float, line.split())) for line in open(f"{work}/times.{every}")]
