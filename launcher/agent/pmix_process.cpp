@@ -180,7 +180,9 @@ void PmixProcess::ended_well(std::int32_t rank, Clock::time_point now) {
   if (!fd_ || alone_) return;
   read_some();  // The server has told of MPI_Finalize before the rank went on.
   const auto found = ranks_.find(rank);
-  if (found == ranks_.end() || found->second != PmixRank::Step::connected) return;
+  if (found == ranks_.end()) return;
+  if (found->second != PmixRank::Step::connected)
+    return send(PmixRank{.rank = rank, .step = PmixRank::Step::ended});
   messages_.emplace_back(MpiFailed{.rank = rank,
                                    .code = 1,
                                    .text = "exited after MPI_Init without MPI_Finalize",

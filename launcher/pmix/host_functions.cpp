@@ -23,6 +23,7 @@ struct Call {
   Callback answer;
   void* data;
   bool wants_number = false;
+  std::vector<pmix_proc_t> members{};  // of a group
 };
 
 template <class Callback>
@@ -92,12 +93,14 @@ pmix_status_t on_disconnect(const pmix_proc_t* procs, std::size_t count,
   return join_without_data("disconnect", procs, count, done, data);
 }
 
-/// Finishes the construction of a group: a context id, if asked for, and what members have given.
+/// Finishes the construction of a group: its members, a context id if asked for, and what members
+/// have given. Servers of the library before 4.2.5 do not pass the members on.
 void finish_group(void* call, pmix_status_t status, std::uint64_t number, std::string&& all) {
   const auto to = take_call<pmix_info_cbfunc_t>(call);
   auto result = std::make_unique<InfoList>();
   if (to.wants_number) result->add_size(PMIX_GROUP_CONTEXT_ID, number);
   if (!all.empty()) result->add_bytes(PMIX_GROUP_ENDPT_DATA, all);
+  if (!to.members.empty()) result->add_procs(PMIX_GROUP_MEMBERSHIP, to.members);
   pmix_info_t* const info = result->size() == 0 ? nullptr : result->data();
   const std::size_t count = result->size();
   const auto release = [](void* list) { delete static_cast<InfoList*>(list); };
@@ -116,6 +119,7 @@ pmix_status_t on_group(pmix_group_operation_t operation, char* id, const pmix_pr
     if (PMIX_CHECK_KEY(&given, PMIX_GROUP_ENDPT_DATA))
       own.assign(given.value.data.bo.bytes, given.value.data.bo.size);
   }
+  if (operation == PMIX_GROUP_CONSTRUCT) call->members.assign(procs, procs + count);
   const char* const what = operation == PMIX_GROUP_CONSTRUCT ? "construct" : "destruct";
   PmixHost::the().join(fmt::format("{} {}", what, id), procs, count, std::move(own), finish_group,
                        call);

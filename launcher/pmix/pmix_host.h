@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class PmixHost {
   void take(const ModexAsk& message);
   void take(ModexAnswer&& message);
   void take(const PmixNotice& message);
+  /// The process of a rank of this node has exited with 0. Requests for data that it has not
+  /// published are answered with PMIX_ERR_NOT_FOUND, because it cannot publish any more.
+  void rank_ended(std::int32_t rank);
 
   // Called by the library's functions.
   using Finish = void (*)(void* call, pmix_status_t status, std::uint64_t number,
@@ -55,7 +59,7 @@ class PmixHost {
   /// Joins a fence of `procs`; `finish` gets `call` and the data of all nodes.
   void join(const std::string& kind, const pmix_proc_t* procs, std::size_t count, std::string data,
             Finish finish, void* call);
-  void ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t answer, void* call);
+  void ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t reply, void* call);
   void refuse(const pmix_proc_t* proc, const char* what);
   void set_step(const pmix_proc_t& proc, PmixRank::Step step);
 
@@ -69,8 +73,16 @@ class PmixHost {
     pmix_modex_cbfunc_t answer;
     void* call;
   };
+  /// A request of another node for the data of a rank of this one. The library keeps its address
+  /// until it has the data, so a request that is given up stays in memory.
+  struct Question {
+    ModexAsk ask;
+  };
   [[nodiscard]] std::vector<std::int32_t> ranks_of(const pmix_proc_t* procs,
                                                    std::size_t count) const;
+  void answer(Question* question, pmix_status_t status, std::string&& data);
+  void give_up_after_pending(std::int32_t rank);
+  void give_up(std::int32_t rank);
   [[nodiscard]] bool all_are_here(const std::vector<std::int32_t>& ranks) const;
 
   int fd_ = -1;
@@ -81,6 +93,8 @@ class PmixHost {
   std::map<std::string, Waiting> waiting_;
   std::map<std::uint64_t, Asked> asked_;
   std::uint64_t last_id_ = 0;
+  std::set<Question*> questions_;  // open ones
+  std::set<std::int32_t> ended_;
   struct Answer {
     pmix_op_cbfunc_t done;
     void* call;
