@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "launcher/agent/agent.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {

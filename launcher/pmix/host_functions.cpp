@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
@@ -216,8 +217,14 @@ void on_log(const pmix_proc_t* client, const pmix_info_t* data, std::size_t coun
 }  // namespace
 
 pmix_server_module_t* PmixHost::module() {
-  static pmix_server_module_t functions = [] {
-    pmix_server_module_t module{};
+  // The library of the node may be newer than the header here, and read more functions: null ones.
+  struct Padded {
+    pmix_server_module_t known{};
+    std::array<void*, 32> later{};
+  };
+  static Padded functions = [] {
+    Padded padded;
+    pmix_server_module_t& module = padded.known;
     module.client_connected2 = on_connected;
     module.client_finalized = on_finalized;
     module.abort = on_abort;
@@ -234,9 +241,9 @@ pmix_server_module_t* PmixHost::module() {
     module.log = on_log;
     module.job_control = on_job_control;
     module.group = on_group;
-    return module;
+    return padded;
   }();
-  return &functions;
+  return &functions.known;
 }
 
 }  // namespace ds::launcher

@@ -39,7 +39,7 @@ contexts() { sed -n "s/^rank [0-3] $1: context //p" out | sort -u; }
 
 for ms in 0 1500; do
   case="direct modex without a fence, after $ms ms"
-  pmix modex $ms
+  pmix modex $ms $((2 * ms))
   expect 0 "$case"
   lines 1 'rank 3 key: word of 0'
 
@@ -50,6 +50,11 @@ for ms in 0 1500; do
   # For a rank of its own node the library waits 2 s, and does not ask its host.
   lines 1 'rank 1 key: (PMIX_ERR_)?(NOT-FOUND|TIMEOUT)'
 done
+
+case='direct modex of a rank whose node has no ranks any more'
+pmix modex 1500
+expect 0 "$case"
+lines 1 'rank 3 key: (PMIX_ERR_)?NOT-FOUND'
 
 case='direct modex of a rank that never calls PMIx_Init'
 run --mpi pmix --timeout 30 -H n1:2,n2:2 --transport local --prefix '' -- sh -c '[ "$RANK" != 0 ] || exit 0; exec ./client absent 0'
@@ -67,6 +72,14 @@ publish MPI_Publish_name
 lookup MPI_Lookup_name
 spawn MPI_Comm_spawn
 END
+
+case='the PMIx library that the user has chosen'
+DSLAUNCH_PMIX_LIBRARY=$(pkg-config --variable=libdir pmix)/libpmix.so pmix connect
+expect 0 "$case"
+lines 4 'rank [0-3] disconnect: done'
+DSLAUNCH_PMIX_LIBRARY=./missing.so pmix connect
+expect 69 "$case: a file that is missing"
+says 'the PMIx library of DSLAUNCH_PMIX_LIBRARY cannot be opened: ./missing.so: '
 
 case='ranks that are not bound'
 pmix binding

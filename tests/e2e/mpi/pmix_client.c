@@ -3,7 +3,8 @@
  *   pmix_client connect        all ranks connect, and disconnect
  *   pmix_client event          rank 0 sends an event to the job; the others print it
  *   pmix_client group          all ranks make a group with a context id, then rank 0 and the last one
- *   pmix_client modex MS       rank 0 publishes a key and exits, without a fence; the last rank asks after MS milliseconds
+ *   pmix_client modex MS STAY  rank 0 publishes a key and exits, without a fence; the last rank asks after MS milliseconds, and
+ *                              rank 1 exits after STAY milliseconds
  *   pmix_client absent MS      rank 0 publishes nothing and exits after 300 ms; rank 1 and the last rank ask after MS milliseconds
  *   pmix_client publish        publishes a name; lookup, spawn: asks for one; asks for another process
  *   pmix_client binding        what each rank is bound to, as the server says and as the kernel does
@@ -182,6 +183,7 @@ int main(int argc, char** argv) {
       show_key("key", 0, "probe.key", NULL);
     }
   }
+  if (strcmp(what, "modex") == 0 && own.rank == 1) wait_ms(argc > 3 ? atol(argv[3]) : 0);
   refused(what);
   if (strcmp(what, "binding") == 0) {
     show_affinity();
