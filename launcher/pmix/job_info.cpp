@@ -66,7 +66,7 @@ void add_apps(InfoList& info, const Spec& spec) {
 std::string locality_of(const std::string& cpuset) {
   pmix_topology_t topology{};
   if (PMIx_Load_topology(&topology) != PMIX_SUCCESS || topology.topology == nullptr) return {};
-  std::free(topology.source);  // The topology itself is the library's own.
+  std::free(topology.source);            // The topology itself is the library's own.
   std::string text = "hwloc:" + cpuset;  // The library writes into it.
   pmix_cpuset_t set{};
   if (PMIx_Parse_cpuset_string(text.data(), &set) != PMIX_SUCCESS) return {};

@@ -26,8 +26,7 @@ ModexAsk ask(int rank, std::uint64_t id) { return {.rank = rank, .node = 0, .id 
 TEST_CASE("a request goes to the node of its rank, and the answer to the node that has asked") {
   ModexRelay relay;
   relay.begin({{0, 1}, {2, 3}});
-  CHECK(only<ModexAsk>(relay.take(1, ask(0, 7)), 0) ==
-        ModexAsk{.rank = 0, .node = 1, .id = 7});
+  CHECK(only<ModexAsk>(relay.take(1, ask(0, 7)), 0) == ModexAsk{.rank = 0, .node = 1, .id = 7});
   const ModexAnswer answer{.node = 1, .id = 7, .status = 0, .data = "x"};
   CHECK(only<ModexAnswer>(relay.take(0, ModexAnswer(answer)), 1) == answer);
   CHECK(relay.take(0, ModexAnswer(answer)).empty());  // a second answer
