@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -127,9 +128,16 @@ pmix_status_t on_group(pmix_group_operation_t operation, char* id, const pmix_pr
   return PMIX_SUCCESS;
 }
 
-pmix_status_t on_modex(const pmix_proc_t* proc, const pmix_info_t* /*info*/, std::size_t /*count*/,
+pmix_status_t on_modex(const pmix_proc_t* proc, const pmix_info_t* info, std::size_t count,
                        pmix_modex_cbfunc_t done, void* data) {
-  PmixHost::the().ask(*proc, done, data);
+  std::chrono::seconds limit{0};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT)) continue;
+    const pmix_value_t& value = info[i].value;
+    if (value.type == PMIX_INT) limit = std::chrono::seconds(value.data.integer);
+    if (value.type == PMIX_UINT32) limit = std::chrono::seconds(value.data.uint32);
+  }
+  PmixHost::the().ask(*proc, limit, done, data);
   return PMIX_SUCCESS;
 }
 

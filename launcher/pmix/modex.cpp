@@ -1,18 +1,43 @@
 // Direct modex: a rank of one node asks for what a rank of another node has published.
+#include <sys/eventfd.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "launcher/pmix/pmix_host.h"
 
 namespace ds::launcher {
 
-void PmixHost::ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t reply, void* call) {
+void PmixHost::ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
+                   void* call) {
   std::uint64_t id = 0;
   {
     const std::lock_guard lock(mutex_);
     id = ++last_id_;
     asked_[id] = {reply, call};
+    if (limit.count() > 0) asked_[id].due = Clock::now() + limit;
   }
+  if (limit.count() > 0) ::eventfd_write(answers_fd_.get(), 1);
   write(ModexAsk{.rank = static_cast<std::int32_t>(proc.rank), .id = id});
+}
+
+Clock::time_point PmixHost::wake_at() {
+  const std::lock_guard lock(mutex_);
+  Clock::time_point first = Clock::time_point::max();
+  for (const auto& [id, asked] : asked_) first = std::min(first, asked.due);
+  return first;
+}
+
+void PmixHost::time_out(Clock::time_point now) {
+  std::vector<Asked> late;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, asked] : asked_)
+      if (asked.due <= now) late.push_back(asked);
+    std::erase_if(asked_, [&](const auto& each) { return each.second.due <= now; });
+  }
+  for (const Asked& each : late)
+    each.answer(PMIX_ERR_TIMEOUT, nullptr, 0, each.call, nullptr, nullptr);
 }
 
 void PmixHost::take(ModexAnswer&& message) {

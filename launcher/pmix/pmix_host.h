@@ -4,6 +4,7 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/wire/frame.h"
 
@@ -40,7 +42,10 @@ class PmixHost {
   /// Lets answer_later() call `done` soon: the library holds a lock while it calls some functions,
   /// which their answer takes again.
   void answer_soon(pmix_op_cbfunc_t done, void* call);
-  /// Readable while answer_later() has something to do.
+  /// Answers requests whose time is over.
+  void time_out(Clock::time_point now);
+  [[nodiscard]] Clock::time_point wake_at();
+  /// Readable while answer_later() has something to do, or wake_at() has changed.
   [[nodiscard]] int answers_fd() const { return answers_fd_.get(); }
   void answer_later();
 
@@ -59,7 +64,9 @@ class PmixHost {
   /// Joins a fence of `procs`; `finish` gets `call` and the data of all nodes.
   void join(const std::string& kind, const pmix_proc_t* procs, std::size_t count, std::string data,
             Finish finish, void* call);
-  void ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t reply, void* call);
+  /// Asks the node of `proc` for its data. `limit`: until `reply` gets PMIX_ERR_TIMEOUT; 0: none.
+  void ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
+           void* call);
   void refuse(const pmix_proc_t* proc, const char* what);
   void set_step(const pmix_proc_t& proc, PmixRank::Step step);
 
@@ -72,6 +79,7 @@ class PmixHost {
   struct Asked {
     pmix_modex_cbfunc_t answer;
     void* call;
+    Clock::time_point due = Clock::time_point::max();
   };
   /// A request of another node for the data of a rank of this one. The library keeps its address
   /// until it has the data, so a request that is given up stays in memory.

@@ -51,6 +51,11 @@ for ms in 0 1500; do
   lines 1 'rank 1 key: (PMIX_ERR_)?(NOT-FOUND|TIMEOUT)'
 done
 
+case='direct modex with a limit'
+pmix slow
+expect 0 "$case"
+lines 1 'rank 3 key: (PMIX_ERR_)?TIMEOUT'
+
 case='direct modex of a rank whose node has no ranks any more'
 pmix modex 1500
 expect 0 "$case"

@@ -6,6 +6,7 @@
  *   pmix_client modex MS STAY  rank 0 publishes a key and exits, without a fence; the last rank asks after MS milliseconds, and
  *                              rank 1 exits after STAY milliseconds
  *   pmix_client absent MS      rank 0 publishes nothing and exits after 300 ms; rank 1 and the last rank ask after MS milliseconds
+ *   pmix_client slow           rank 0 publishes nothing and exits after 4 s; the last rank asks, with a limit of 1 s
  *   pmix_client publish        publishes a name; lookup, spawn: asks for one; asks for another process
  *   pmix_client binding        what each rank is bound to, as the server says and as the kernel does
  */
@@ -44,13 +45,17 @@ static pmix_proc_t proc_of(pmix_rank_t rank) {
 
 /* Prints a key of a rank; `directive` may be NULL. */
 static void show_key(const char* what, pmix_rank_t rank, const char* key, const char* directive) {
+  const int second = 1;
   const pmix_proc_t proc = proc_of(rank);
   pmix_value_t* value = NULL;
   pmix_info_t info;
   const bool yes = true;
   pmix_status_t status;
   PMIX_INFO_CONSTRUCT(&info);
-  if (directive != NULL) PMIX_INFO_LOAD(&info, directive, &yes, PMIX_BOOL);
+  if (directive != NULL && strcmp(directive, PMIX_TIMEOUT) == 0)
+    PMIX_INFO_LOAD(&info, directive, &second, PMIX_INT);
+  else if (directive != NULL)
+    PMIX_INFO_LOAD(&info, directive, &yes, PMIX_BOOL);
   status = PMIx_Get(&proc, key, &info, directive != NULL, &value);
   if (status == PMIX_SUCCESS && value->type == PMIX_STRING)
     say(what, value->data.string);
@@ -183,6 +188,8 @@ int main(int argc, char** argv) {
       show_key("key", 0, "probe.key", NULL);
     }
   }
+  if (strcmp(what, "slow") == 0 && own.rank == 0) wait_ms(4000);
+  if (strcmp(what, "slow") == 0 && own.rank == size - 1) show_key("key", 0, "probe.key", PMIX_TIMEOUT);
   if (strcmp(what, "modex") == 0 && own.rank == 1) wait_ms(argc > 3 ? atol(argv[3]) : 0);
   refused(what);
   if (strcmp(what, "binding") == 0) {
