@@ -8,6 +8,7 @@
 
 #include "engine/base/contract.h"
 #include "launcher/agent/agent.h"
+#include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
 namespace {
@@ -97,7 +98,10 @@ void AgentLoop::start_pmix(const Spec& spec) {
     return tell(
         LinkLost{"a PMIx server needs a private folder for its files: set XDG_RUNTIME_DIR "
                  "or TMPDIR to a folder that only this user can write"});
-  pmix_.start(spec, fmt::format("{}/pmix-{}", folder_.path(), envelope_.epoch), Clock::now());
+  Spec for_server = spec;
+  for (const RankBinding& binding : bindings_of(spec))
+    for_server.mpi.cpusets.push_back(rank_ranges(binding.processors));
+  pmix_.start(for_server, fmt::format("{}/pmix-{}", folder_.path(), envelope_.epoch), Clock::now());
 }
 
 void AgentLoop::perform(const DialMaster& action) {
@@ -140,7 +144,10 @@ void AgentLoop::perform(const StartRanks& action) {
     // A cgroup could not be removed while processes that may stay live in it.
     if (!spec.leave) setting.cgroups = CgroupPlace::find();
   }
-  ranks_.start(spec, action.env, setting, bindings_of(spec));
+  const std::vector<RankBinding> bindings = bindings_of(spec);
+  for (std::size_t i = 0; spec.tell_binding && i < bindings.size(); ++i)
+    output_.say(fmt::format("rank {} runs on {}", spec.ranks[i].rank, binding_text(bindings[i])));
+  ranks_.start(spec, action.env, setting, bindings);
   if (spec.mpi.has_pmi())
     pmi_ = PmiServer(spec, fmt::format("kvs_{}_{}", spec.job_cookie, envelope_.epoch),
                      ranks_.take_pmi_ends());
@@ -152,10 +159,7 @@ std::vector<RankBinding> AgentLoop::bindings_of(const Spec& spec) {
   for (const RankSpec& rank : spec.ranks) devices.push_back(rank.device);
   const NodeTopology topology =
       spec.bind == Bind::none ? NodeTopology{} : read_topology("", allowed_processors());
-  std::vector<RankBinding> bindings = bind_ranks(spec.bind, topology, devices, spec.level);
-  for (std::size_t i = 0; spec.tell_binding && i < bindings.size(); ++i)
-    output_.say(fmt::format("rank {} runs on {}", spec.ranks[i].rank, binding_text(bindings[i])));
-  return bindings;
+  return bind_ranks(spec.bind, topology, devices, spec.level);
 }
 
 void AgentLoop::perform(const SignalMains& action) {

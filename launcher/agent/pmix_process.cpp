@@ -1,5 +1,6 @@
 #include "launcher/agent/pmix_process.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/close_range.h>
@@ -13,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/base/error.h"
@@ -26,6 +28,20 @@ namespace {
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 /// Ranks that have not called MPI_Init are reported this long after another one has.
 constexpr std::chrono::seconds kReportAfter{1};
+
+/// Opens the PMIx library that DSLAUNCH_PMIX_LIBRARY names, in the job's variables or the agent's.
+/// The plugin then uses it instead of the system's, because both have one SONAME.
+void open_chosen_library(const Spec& spec) {
+  constexpr const char* kVariable = "DSLAUNCH_PMIX_LIBRARY";
+  const char* const of_node = std::getenv(kVariable);
+  std::string path = of_node == nullptr ? "" : of_node;
+  for (const auto& [name, value] : spec.env)
+    if (name == kVariable) path = value;
+  if (path.empty() || ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+  const char* const why = ::dlerror();
+  throw Error(ErrorKind::config, fmt::format("the PMIx library of {} cannot be opened: {}",
+                                             kVariable, why == nullptr ? path : why));
+}
 
 const PmixPlugin& open_plugin() {
   const OpenedLibrary library = open_library(
@@ -43,7 +59,7 @@ const PmixPlugin& open_plugin() {
 }
 
 /// Runs in the new process. Only the socket and standard error stay open.
-[[noreturn]] void become_server(int fd, const std::string& folder, pid_t agent) {
+[[noreturn]] void become_server(int fd, const std::string& folder, pid_t agent, const Spec& spec) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != agent) ::_exit(1);  // The agent died before prctl().
   ::prctl(PR_SET_NAME, "dslaunch-pmix", 0, 0, 0);
@@ -55,6 +71,7 @@ const PmixPlugin& open_plugin() {
   ::fcntl(3, F_SETFD, FD_CLOEXEC);
   int code = 1;
   try {
+    open_chosen_library(spec);
     code = open_plugin().serve(3, folder.c_str());
   } catch (const std::exception& error) {
     std::string text = error.what();
@@ -81,7 +98,7 @@ void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time
   const pid_t agent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) throw_errno("cannot start the PMIx server", errno);
-  if (pid == 0) become_server(theirs.get(), folder, agent);
+  if (pid == 0) become_server(theirs.get(), folder, agent, spec);
   pid_ = pid;
   alone_ = spec.mpi.size == 1;
   ::fcntl(fd_.get(), F_SETFL, O_NONBLOCK);
@@ -180,7 +197,9 @@ void PmixProcess::ended_well(std::int32_t rank, Clock::time_point now) {
   if (!fd_ || alone_) return;
   read_some();  // The server has told of MPI_Finalize before the rank went on.
   const auto found = ranks_.find(rank);
-  if (found == ranks_.end() || found->second != PmixRank::Step::connected) return;
+  if (found == ranks_.end()) return;
+  if (found->second != PmixRank::Step::connected)
+    return send(PmixRank{.rank = rank, .step = PmixRank::Step::ended});
   messages_.emplace_back(MpiFailed{.rank = rank,
                                    .code = 1,
                                    .text = "exited after MPI_Init without MPI_Finalize",

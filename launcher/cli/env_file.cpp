@@ -183,10 +183,10 @@ bool is_env_name(std::string_view name) {
 }
 
 bool is_runner_setting(std::string_view name) {
-  constexpr std::string_view kSettings[] = {"DSLAUNCH_CUDA_PLUGIN",   "DSLAUNCH_CUBLASLT",
-                                            "DSLAUNCH_CUDNN",         "DSLAUNCH_NCCL",
-                                            "DSLAUNCH_CACHE_DIR",     "DSLAUNCH_CUDA_ATTENTION",
-                                            "DSLAUNCH_TIME_PRODUCTS", "DSLAUNCH_PARQUET_PLUGIN"};
+  constexpr std::string_view kSettings[] = {
+      "DSLAUNCH_CUDA_PLUGIN",   "DSLAUNCH_CUBLASLT",       "DSLAUNCH_CUDNN",
+      "DSLAUNCH_NCCL",          "DSLAUNCH_CACHE_DIR",      "DSLAUNCH_CUDA_ATTENTION",
+      "DSLAUNCH_TIME_PRODUCTS", "DSLAUNCH_PARQUET_PLUGIN", "DSLAUNCH_PMIX_LIBRARY"};
   return std::ranges::count(kSettings, name) > 0;
 }
 

@@ -191,8 +191,10 @@ void Job::on_message(int agent, Message& message) {
   } else if (const auto* swept = std::get_if<Swept>(&message)) {
     feed(AgentSwept{agent, swept->killed});
   } else if (std::holds_alternative<Cleared>(message)) {
+    pass_modex(modex_.ended(state_.agents().node_of(agent)));
     feed(AgentCleared{agent});
   } else if (std::holds_alternative<Bye>(message)) {
+    pass_modex(modex_.ended(state_.agents().node_of(agent)));
     feed(AgentDone{agent});
   }
 }

@@ -20,6 +20,7 @@
 #include "launcher/job/verdict_text.h"
 #include "launcher/logs/redactor.h"
 #include "launcher/mpi/fence_gather.h"
+#include "launcher/mpi/modex_relay.h"
 
 namespace ds::launcher {
 
@@ -69,7 +70,7 @@ class Job {
   // job_mpi.cpp: MPI libraries of the ranks.
   bool take_mpi(int agent, Message& message);
   void send_to_nodes(const std::vector<int>& nodes, const Message& message);
-  void pass_modex(const ModexAsk& ask);
+  void pass_modex(const std::vector<ModexRelay::Out>& messages);
   void pass_fences();
   void begin_fences();
   void look_at_fences();
@@ -137,6 +138,7 @@ class Job {
   StartPhases phases_;                // of the ranks of a training
   MasterFinder master_;
   FenceGather mpi_;
+  ModexRelay modex_;
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, and clients of the private socket are notified.

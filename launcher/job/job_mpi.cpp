@@ -13,11 +13,10 @@ bool Job::take_mpi(int agent, Message& message) {
     mpi_.take(node, std::move(*in), Clock::now());
   } else if (const auto* waits = std::get_if<FenceWaits>(&message)) {
     mpi_.take(node, *waits, Clock::now());
-  } else if (auto* ask = std::get_if<ModexAsk>(&message)) {
-    ask->node = node;
-    pass_modex(*ask);
-  } else if (const auto* answer = std::get_if<ModexAnswer>(&message)) {
-    send_to_nodes({answer->node}, message);
+  } else if (const auto* ask = std::get_if<ModexAsk>(&message)) {
+    pass_modex(modex_.take(node, *ask));
+  } else if (auto* answer = std::get_if<ModexAnswer>(&message)) {
+    pass_modex(modex_.take(node, std::move(*answer)));
   } else if (std::holds_alternative<PmixNotice>(message)) {
     std::vector<int> others;
     for (const Node& each : state_.placement().nodes)
@@ -44,12 +43,8 @@ void Job::send_to_nodes(const std::vector<int>& nodes, const Message& message) {
   links_.send(agents, message);
 }
 
-void Job::pass_modex(const ModexAsk& ask) {
-  const auto& ranks = state_.placement().ranks;
-  if (ask.rank >= 0 && ask.rank < std::ssize(ranks))
-    return send_to_nodes({ranks[static_cast<std::size_t>(ask.rank)].node_rank}, ask);
-  constexpr int kNotFound = -46;  // PMIX_ERR_NOT_FOUND
-  send_to_nodes({ask.node}, ModexAnswer{.node = ask.node, .id = ask.id, .status = kNotFound});
+void Job::pass_modex(const std::vector<ModexRelay::Out>& messages) {
+  for (const ModexRelay::Out& each : messages) send_to_nodes({each.node}, each.message);
 }
 
 void Job::pass_fences() {
@@ -61,6 +56,7 @@ void Job::pass_fences() {
 void Job::begin_fences() {
   std::vector<std::vector<int>> ranks;
   for (const Node& node : state_.placement().nodes) ranks.push_back(node.ranks);
+  modex_.begin(ranks);
   mpi_.begin(std::move(ranks));
 }
 

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -23,6 +25,7 @@ struct Call {
   Callback answer;
   void* data;
   bool wants_number = false;
+  std::vector<pmix_proc_t> members{};  // of a group
 };
 
 template <class Callback>
@@ -92,12 +95,14 @@ pmix_status_t on_disconnect(const pmix_proc_t* procs, std::size_t count,
   return join_without_data("disconnect", procs, count, done, data);
 }
 
-/// Finishes the construction of a group: a context id, if asked for, and what members have given.
+/// Finishes the construction of a group: its members, a context id if asked for, and what members
+/// have given. Servers of the library before 4.2.5 do not pass the members on.
 void finish_group(void* call, pmix_status_t status, std::uint64_t number, std::string&& all) {
   const auto to = take_call<pmix_info_cbfunc_t>(call);
   auto result = std::make_unique<InfoList>();
   if (to.wants_number) result->add_size(PMIX_GROUP_CONTEXT_ID, number);
   if (!all.empty()) result->add_bytes(PMIX_GROUP_ENDPT_DATA, all);
+  if (!to.members.empty()) result->add_procs(PMIX_GROUP_MEMBERSHIP, to.members);
   pmix_info_t* const info = result->size() == 0 ? nullptr : result->data();
   const std::size_t count = result->size();
   const auto release = [](void* list) { delete static_cast<InfoList*>(list); };
@@ -116,15 +121,23 @@ pmix_status_t on_group(pmix_group_operation_t operation, char* id, const pmix_pr
     if (PMIX_CHECK_KEY(&given, PMIX_GROUP_ENDPT_DATA))
       own.assign(given.value.data.bo.bytes, given.value.data.bo.size);
   }
+  if (operation == PMIX_GROUP_CONSTRUCT) call->members.assign(procs, procs + count);
   const char* const what = operation == PMIX_GROUP_CONSTRUCT ? "construct" : "destruct";
   PmixHost::the().join(fmt::format("{} {}", what, id), procs, count, std::move(own), finish_group,
                        call);
   return PMIX_SUCCESS;
 }
 
-pmix_status_t on_modex(const pmix_proc_t* proc, const pmix_info_t* /*info*/, std::size_t /*count*/,
+pmix_status_t on_modex(const pmix_proc_t* proc, const pmix_info_t* info, std::size_t count,
                        pmix_modex_cbfunc_t done, void* data) {
-  PmixHost::the().ask(*proc, done, data);
+  std::chrono::seconds limit{0};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT)) continue;
+    const pmix_value_t& value = info[i].value;
+    if (value.type == PMIX_INT) limit = std::chrono::seconds(value.data.integer);
+    if (value.type == PMIX_UINT32) limit = std::chrono::seconds(value.data.uint32);
+  }
+  PmixHost::the().ask(*proc, limit, done, data);
   return PMIX_SUCCESS;
 }
 
@@ -212,8 +225,14 @@ void on_log(const pmix_proc_t* client, const pmix_info_t* data, std::size_t coun
 }  // namespace
 
 pmix_server_module_t* PmixHost::module() {
-  static pmix_server_module_t functions = [] {
-    pmix_server_module_t module{};
+  // The library of the node may be newer than the header here, and read more functions: null ones.
+  struct Padded {
+    pmix_server_module_t known{};
+    std::array<void*, 32> later{};
+  };
+  static Padded functions = [] {
+    Padded padded;
+    pmix_server_module_t& module = padded.known;
     module.client_connected2 = on_connected;
     module.client_finalized = on_finalized;
     module.abort = on_abort;
@@ -230,9 +249,9 @@ pmix_server_module_t* PmixHost::module() {
     module.log = on_log;
     module.job_control = on_job_control;
     module.group = on_group;
-    return module;
+    return padded;
   }();
-  return &functions;
+  return &functions.known;
 }
 
 }  // namespace ds::launcher

@@ -36,6 +36,12 @@ class InfoList {
   }
   /// Adds a regular expression of PMIx_generate_regex() or PMIx_generate_ppn().
   void add_regex(const char* key, char* regex) { load(key, regex, PMIX_REGEX); }
+  void add_procs(const char* key, const std::vector<pmix_proc_t>& procs) {
+    pmix_info_t& info = append(key);
+    info.value.type = PMIX_DATA_ARRAY;
+    PMIX_DATA_ARRAY_CREATE(info.value.data.darray, procs.size(), PMIX_PROC);
+    std::memcpy(info.value.data.darray->array, procs.data(), procs.size() * sizeof(pmix_proc_t));
+  }
   /// Adds a list as one value; `values` is empty afterwards.
   void add_array(const char* key, InfoList&& values) {
     pmix_info_t& info = append(key);

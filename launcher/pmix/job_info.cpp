@@ -61,7 +61,31 @@ void add_apps(InfoList& info, const Spec& spec) {
   }
 }
 
-void add_ranks(InfoList& info, const MpiSpec& mpi) {
+/// Returns the parts of this node that processors belong to, as Open MPI compares them
+/// ("SK0:L30:CR1:HT1"); empty if the library cannot tell.
+std::string locality_of(const std::string& cpuset) {
+  pmix_topology_t topology{};
+  if (PMIx_Load_topology(&topology) != PMIX_SUCCESS || topology.topology == nullptr) return {};
+  std::free(topology.source);            // The topology itself is the library's own.
+  std::string text = "hwloc:" + cpuset;  // The library writes into it.
+  pmix_cpuset_t set{};
+  if (PMIx_Parse_cpuset_string(text.data(), &set) != PMIX_SUCCESS) return {};
+  char* locality = nullptr;
+  const pmix_status_t status = PMIx_server_generate_locality_string(&set, &locality);
+  std::string found = status == PMIX_SUCCESS && locality != nullptr ? locality : "";
+  std::free(locality);
+  return found;
+}
+
+/// Tells what a rank of this node is bound to, in PRRTE's form: a list of processors without the
+/// prefix "hwloc:", because Open MPI reads it by hwloc_bitmap_list_sscanf().
+void add_binding(InfoList& info, const std::string& cpuset) {
+  info.add(PMIX_CPUSET, cpuset);
+  const std::string locality = locality_of(cpuset);
+  if (!locality.empty()) info.add(PMIX_LOCALITY_STRING, locality);
+}
+
+void add_ranks(InfoList& info, const MpiSpec& mpi, std::size_t own_node) {
   const auto app_of = [&](std::int32_t rank) {
     std::size_t app = 0;
     while (app + 1 < mpi.apps.size() && mpi.apps[app + 1].first_rank <= rank) ++app;
@@ -83,6 +107,8 @@ void add_ranks(InfoList& info, const MpiSpec& mpi) {
       of_rank.add(PMIX_NODEID, to_u32(static_cast<std::int64_t>(i)));
       of_rank.add(PMIX_HOSTNAME, node.name);
       of_rank.add(PMIX_REINCARNATION, std::uint32_t{0});
+      if (i == own_node && local < mpi.cpusets.size() && !mpi.cpusets[local].empty())
+        add_binding(of_rank, mpi.cpusets[local]);
       info.add_array(PMIX_PROC_INFO_ARRAY, std::move(of_rank));
     }
   }
@@ -118,7 +144,7 @@ InfoList job_info(const Spec& spec, const std::string& folder) {
   info.add(PMIX_TDIR_RMCLEAN, true);
   add_nodes(info, mpi);
   add_apps(info, spec);
-  add_ranks(info, mpi);
+  add_ranks(info, mpi, static_cast<std::size_t>(spec.node_rank));
   return info;
 }
 

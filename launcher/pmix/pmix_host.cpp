@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <set>
 
 #include "launcher/mpi/fence_gather.h"
@@ -119,46 +118,6 @@ void PmixHost::take(FenceOut&& message) {
     waiting_.erase(found);
   }
   done.finish(done.call, PMIX_SUCCESS, message.number, std::move(done.data));
-}
-
-void PmixHost::ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t answer, void* call) {
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = ++last_id_;
-    asked_[id] = {answer, call};
-  }
-  write(ModexAsk{.rank = static_cast<std::int32_t>(proc.rank), .id = id});
-}
-
-void PmixHost::take(const ModexAsk& message) {
-  pmix_proc_t proc;
-  PMIX_LOAD_PROCID(&proc, mpi_.space.c_str(), static_cast<pmix_rank_t>(message.rank));
-  auto question = std::make_unique<ModexAsk>(message);
-  const auto answer = [](pmix_status_t status, char* data, std::size_t size, void* call) {
-    const std::unique_ptr<ModexAsk> asked(static_cast<ModexAsk*>(call));
-    const bool fits = data != nullptr && size <= kMaxData;
-    the_host->write(ModexAnswer{.node = asked->node,
-                                .id = asked->id,
-                                .status = fits || size == 0 ? status : PMIX_ERR_OUT_OF_RESOURCE,
-                                .data = fits ? std::string(data, size) : std::string()});
-  };
-  const pmix_status_t status = PMIx_server_dmodex_request(&proc, answer, question.get());
-  if (status == PMIX_SUCCESS) return void(question.release());
-  write(ModexAnswer{.node = message.node, .id = message.id, .status = status, .data = {}});
-}
-
-void PmixHost::take(ModexAnswer&& message) {
-  Asked asked{};
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = asked_.find(message.id);
-    if (found == asked_.end()) return;
-    asked = found->second;
-    asked_.erase(found);
-  }
-  char* const data = copy_of(message.data);
-  asked.answer(message.status, data, message.data.size(), asked.call, free_copy, data);
 }
 
 void PmixHost::take(const PmixNotice& message) { notify_clients(message.data); }

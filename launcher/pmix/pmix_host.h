@@ -4,12 +4,15 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "engine/base/deadline.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/wire/frame.h"
 
@@ -39,7 +42,10 @@ class PmixHost {
   /// Lets answer_later() call `done` soon: the library holds a lock while it calls some functions,
   /// which their answer takes again.
   void answer_soon(pmix_op_cbfunc_t done, void* call);
-  /// Readable while answer_later() has something to do.
+  /// Answers requests whose time is over.
+  void time_out(Clock::time_point now);
+  [[nodiscard]] Clock::time_point wake_at();
+  /// Readable while answer_later() has something to do, or wake_at() has changed.
   [[nodiscard]] int answers_fd() const { return answers_fd_.get(); }
   void answer_later();
 
@@ -48,6 +54,9 @@ class PmixHost {
   void take(const ModexAsk& message);
   void take(ModexAnswer&& message);
   void take(const PmixNotice& message);
+  /// The process of a rank of this node has exited with 0. Requests for data that it has not
+  /// published are answered with PMIX_ERR_NOT_FOUND, because it cannot publish any more.
+  void rank_ended(std::int32_t rank);
 
   // Called by the library's functions.
   using Finish = void (*)(void* call, pmix_status_t status, std::uint64_t number,
@@ -55,7 +64,9 @@ class PmixHost {
   /// Joins a fence of `procs`; `finish` gets `call` and the data of all nodes.
   void join(const std::string& kind, const pmix_proc_t* procs, std::size_t count, std::string data,
             Finish finish, void* call);
-  void ask(const pmix_proc_t& proc, pmix_modex_cbfunc_t answer, void* call);
+  /// Asks the node of `proc` for its data. `limit`: until `reply` gets PMIX_ERR_TIMEOUT; 0: none.
+  void ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
+           void* call);
   void refuse(const pmix_proc_t* proc, const char* what);
   void set_step(const pmix_proc_t& proc, PmixRank::Step step);
 
@@ -68,9 +79,20 @@ class PmixHost {
   struct Asked {
     pmix_modex_cbfunc_t answer;
     void* call;
+    Clock::time_point due = Clock::time_point::max();
+  };
+  /// A request of another node for the data of a rank of this one. The library keeps its address
+  /// until it has the data, so a request that is given up stays in memory.
+  struct Question {
+    ModexAsk ask;
   };
   [[nodiscard]] std::vector<std::int32_t> ranks_of(const pmix_proc_t* procs,
                                                    std::size_t count) const;
+  void answer(Question* question, pmix_status_t status, std::string&& data);
+  void give_up_after_pending(std::int32_t rank);
+  void give_up(std::int32_t rank);
+  void request(const ModexAsk& message);
+  void forget(std::int32_t rank);
   [[nodiscard]] bool all_are_here(const std::vector<std::int32_t>& ranks) const;
 
   int fd_ = -1;
@@ -81,6 +103,8 @@ class PmixHost {
   std::map<std::string, Waiting> waiting_;
   std::map<std::uint64_t, Asked> asked_;
   std::uint64_t last_id_ = 0;
+  std::set<Question*> questions_;  // open ones
+  std::set<std::int32_t> ended_;
   struct Answer {
     pmix_op_cbfunc_t done;
     void* call;

@@ -6,8 +6,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <future>
 #include <optional>
@@ -24,6 +26,7 @@
 namespace ds::launcher {
 namespace {
 
+constexpr std::chrono::milliseconds kLongSleep = std::chrono::hours(1);
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
 void require(pmix_status_t status, const char* what) {
@@ -60,7 +63,11 @@ class AgentEnd {
       const int answers = host != nullptr ? host->answers_fd() : -1;
       std::array<pollfd, 3> polled{
           {{fd_, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {answers, POLLIN, 0}}};
-      if (::poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) continue;
+      const Deadline due(host != nullptr ? host->wake_at() : Clock::time_point::max());
+      const auto left = std::min(due.remaining(), kLongSleep);
+      const int ready = ::poll(polled.data(), polled.size(), static_cast<int>(left.count()));
+      if (host != nullptr) host->time_out(Clock::now());
+      if (ready <= 0) continue;
       if (polled[1].revents != 0) return std::nullopt;
       if (polled[2].revents != 0) host->answer_later();
       if (polled[0].revents == 0) continue;
@@ -104,7 +111,8 @@ class PmixServer {
     if (auto* fence = std::get_if<FenceOut>(&message)) return host_.take(std::move(*fence));
     if (const auto* ask = std::get_if<ModexAsk>(&message)) return host_.take(*ask);
     if (auto* answer = std::get_if<ModexAnswer>(&message)) return host_.take(std::move(*answer));
-    if (const auto* notice = std::get_if<PmixNotice>(&message)) host_.take(*notice);
+    if (const auto* notice = std::get_if<PmixNotice>(&message)) return host_.take(*notice);
+    if (const auto* rank = std::get_if<PmixRank>(&message)) host_.rank_ended(rank->rank);
   }
 
   /// Removes files that the MPI libraries of killed ranks have registered.

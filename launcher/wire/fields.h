@@ -34,7 +34,7 @@ void fields(auto& a, OutputSpec& m) {
 }
 void fields(auto& a, MpiSpec& m) {
   a("wire", m.wire), a("size", m.size), a("process_mapping", m.process_mapping);
-  a("space", m.space), a("nodes", m.nodes), a("apps", m.apps);
+  a("space", m.space), a("nodes", m.nodes), a("apps", m.apps), a("cpusets", m.cpusets);
 }
 void fields(auto& a, MpiNode& m) { a("name", m.name), a("ranks", m.ranks); }
 void fields(auto& a, MpiApp& m) { a("first_rank", m.first_rank), a("size", m.size); }
@@ -129,7 +129,7 @@ constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
 constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::any; }
 constexpr OrderRank::Order last_value(OrderRank::Order /*any*/) { return OrderRank::Order::pause; }
-constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::finalized; }
+constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::ended; }
 
 template <class T>
 concept HasFields = requires(T& part, int& visitor) {

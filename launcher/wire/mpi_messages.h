@@ -42,6 +42,7 @@ struct MpiSpec {
   std::string space{};  // the namespace; secret, because a client proves itself by naming it
   std::vector<MpiNode> nodes{};
   std::vector<MpiApp> apps{};
+  std::vector<std::string> cpusets{};  // of the node's ranks, "0-3,8" or empty; set by its agent
   friend bool operator==(const MpiSpec&, const MpiSpec&) = default;
 };
 
@@ -103,7 +104,8 @@ struct PmixNotice {
   friend bool operator==(const PmixNotice&, const PmixNotice&) = default;
 };
 
-// PMIx server to its agent, on the same machine. The server also sends Problem and MpiFailed.
+// Between a PMIx server and its agent, on the same machine. The server also sends Problem and
+// MpiFailed.
 
 /// The server serves; ranks may start with these variables, in the order of Spec::ranks.
 struct PmixReady {
@@ -117,7 +119,8 @@ struct PmixReady {
 struct PmixRank {
   enum class Step : std::uint8_t {
     connected,  // has called MPI_Init
-    finalized   // has called MPI_Finalize
+    finalized,  // has called MPI_Finalize
+    ended       // its process has exited with 0; the agent tells the server
   };
   std::int32_t rank = 0;
   Step step = Step::connected;

@@ -60,8 +60,9 @@ TEST_CASE("a pattern leaves out devices of this machine and what operators blank
 }
 
 TEST_CASE("what travels to other nodes") {
-  for (const char* name : {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN",
-                           "DSLAUNCH_CUDNN", "DSLAUNCH_CUDA_PLUGIN", "DSLAUNCH_PARQUET_PLUGIN"})
+  for (const char* name :
+       {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN", "DSLAUNCH_CUDNN",
+        "DSLAUNCH_CUDA_PLUGIN", "DSLAUNCH_PARQUET_PLUGIN", "DSLAUNCH_PMIX_LIBRARY"})
     CHECK_MESSAGE(travels(name, EnvPolicy::allow), name);
   for (const char* name :
        {"SECRET", "HOME", "CUDA_VISIBLE_DEVICES", "MY_VARIABLE", "PATHS", "DSLAUNCH_RUNTIME_DIR"})

@@ -53,6 +53,7 @@ std::vector<Message> one_of_each() {
   spec.tell_binding = true;
   spec.leave = true;
   spec.mpi = {.wire = MpiWire::pmi1, .size = 8, .process_mapping = "(vector,(0,2,4))"};
+  spec.mpi.cpusets = {"0-3,8", ""};
   spec.limits = {{"nofile", 4096}, {"core", UINT64_MAX}};
   Hello hello{.build = "0.1",
               .pid = 7,
@@ -120,7 +121,7 @@ std::vector<Message> one_of_each() {
           ModexAnswer{.node = 1, .id = 7, .status = -46, .data = "data"},
           PmixNotice{"event"},
           PmixReady{{{{{"PMIX_RANK", "3"}}}, {}}},
-          PmixRank{.rank = 3, .step = PmixRank::Step::finalized},
+          PmixRank{.rank = 3, .step = PmixRank::Step::ended},
           PmixLine{.rank = 3, .text = "a line"}};
 }
 

@@ -1,0 +1,153 @@
+// Direct modex: a rank of one node asks for what a rank of another node has published.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "launcher/pmix/pmix_host.h"
+
+namespace ds::launcher {
+namespace {
+
+/// Stands for the node that asks: this process wants to know whether a rank has published anything.
+constexpr std::int32_t kOwnQuestion = -1;
+
+}  // namespace
+
+void PmixHost::ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
+                   void* call) {
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    id = ++last_id_;
+    asked_[id] = {reply, call};
+    if (limit.count() > 0) asked_[id].due = Clock::now() + limit;
+  }
+  if (limit.count() > 0) ::eventfd_write(answers_fd_.get(), 1);
+  write(ModexAsk{.rank = static_cast<std::int32_t>(proc.rank), .id = id});
+}
+
+Clock::time_point PmixHost::wake_at() {
+  const std::lock_guard lock(mutex_);
+  Clock::time_point first = Clock::time_point::max();
+  for (const auto& [id, asked] : asked_) first = std::min(first, asked.due);
+  return first;
+}
+
+void PmixHost::time_out(Clock::time_point now) {
+  std::vector<Asked> late;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, asked] : asked_)
+      if (asked.due <= now) late.push_back(asked);
+    std::erase_if(asked_, [&](const auto& each) { return each.second.due <= now; });
+  }
+  for (const Asked& each : late)
+    each.answer(PMIX_ERR_TIMEOUT, nullptr, 0, each.call, nullptr, nullptr);
+}
+
+void PmixHost::take(ModexAnswer&& message) {
+  Asked asked{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = asked_.find(message.id);
+    if (found == asked_.end()) return;
+    asked = found->second;
+    asked_.erase(found);
+  }
+  char* const data = copy_of(message.data);
+  asked.answer(message.status, data, message.data.size(), asked.call, free_copy, data);
+}
+
+void PmixHost::take(const ModexAsk& message) {
+  bool ended = false;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = ended_.contains(message.rank);
+  }
+  request(message);
+  if (ended) give_up_after_pending(message.rank);
+}
+
+/// Asks the library for what a rank of this node has published.
+void PmixHost::request(const ModexAsk& message) {
+  auto* const question = new Question{message};
+  {
+    const std::lock_guard lock(mutex_);
+    questions_.insert(question);
+  }
+  const auto take_data = [](pmix_status_t status, char* data, std::size_t size, void* call) {
+    const std::unique_ptr<Question> asked(static_cast<Question*>(call));
+    const bool fits = size <= kMaxData;
+    the().answer(asked.get(), fits ? status : PMIX_ERR_OUT_OF_RESOURCE,
+                 fits && data != nullptr ? std::string(data, size) : std::string());
+  };
+  pmix_proc_t proc;
+  PMIX_LOAD_PROCID(&proc, mpi_.space.c_str(), static_cast<pmix_rank_t>(message.rank));
+  const pmix_status_t status = PMIx_server_dmodex_request(&proc, take_data, question);
+  if (status != PMIX_SUCCESS) {
+    const std::unique_ptr<Question> owned(question);
+    answer(question, status, {});
+  }
+}
+
+/// Sends the answer, unless the request was given up or is our own.
+void PmixHost::answer(Question* question, pmix_status_t status, std::string&& data) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (questions_.erase(question) == 0 || question->ask.node == kOwnQuestion) return;
+  }
+  write(ModexAnswer{.node = question->ask.node,
+                    .id = question->ask.id,
+                    .status = status,
+                    .data = std::move(data)});
+}
+
+void PmixHost::rank_ended(std::int32_t rank) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_.insert(rank);
+  }
+  request(ModexAsk{.rank = rank, .node = kOwnQuestion});
+  give_up_after_pending(rank);
+}
+
+/// Gives up the requests that the library cannot answer. Its thread does one thing after another,
+/// so when it calls back, it has answered all earlier requests for which it has the data.
+void PmixHost::give_up_after_pending(std::int32_t rank) {
+  pmix_proc_t nobody;  // To deregister it does nothing.
+  PMIX_LOAD_PROCID(&nobody, mpi_.space.c_str(), static_cast<pmix_rank_t>(mpi_.size));
+  const auto call_back = [](pmix_status_t /*status*/, void* call) {
+    const std::unique_ptr<std::int32_t> ended(static_cast<std::int32_t*>(call));
+    the().give_up(*ended);
+  };
+  PMIx_server_deregister_client(&nobody, call_back, std::make_unique<std::int32_t>(rank).release());
+}
+
+void PmixHost::give_up(std::int32_t rank) {
+  std::vector<Question*> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Question* each : questions_)
+      if (each->ask.rank == rank) open.push_back(each);
+  }
+  for (Question* each : open) {
+    if (each->ask.node == kOwnQuestion) forget(rank);
+    answer(each, PMIX_ERR_NOT_FOUND, {});
+  }
+}
+
+/// Makes the library ask its host about a rank of this node that has published nothing: its own
+/// requests of this node may wait for the rank without a limit. The library asks for ranks that are
+/// not registered, at the moment when as many ranks are registered as it expects.
+void PmixHost::forget(std::int32_t rank) {
+  const auto ignore = [](pmix_status_t /*status*/, void* /*call*/) {};
+  pmix_proc_t proc;
+  PMIX_LOAD_PROCID(&proc, mpi_.space.c_str(), static_cast<pmix_rank_t>(rank));
+  PMIx_server_deregister_client(&proc, ignore, nullptr);
+  proc.rank = static_cast<pmix_rank_t>(mpi_.size + 1 + rank);  // a rank that does not exist
+  PMIx_server_register_client(&proc, ::geteuid(), ::getegid(), nullptr, ignore, nullptr);
+}
+
+}  // namespace ds::launcher
