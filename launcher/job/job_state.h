@@ -31,6 +31,7 @@ struct RankStarted {
   int rank = 0;
   int pid = 0;
 };
+struct RanksHeld {};  // all ranks have started and are stopped, for a debugger
 struct RankExited {
   int rank = 0;
   RankEnd end{};
@@ -51,9 +52,9 @@ struct InputFailed {  // standard input cannot be read
 };
 struct OutputWritten {};  // after FlushOutput: all is written or abandoned
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RankExited,
-                           MpiRankFailed, FenceFailed, SignalReceived, Continued, OutputHeld,
-                           OutputClosed, InputFailed, OutputWritten, Tick>;
+                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
+                           RankExited, MpiRankFailed, FenceFailed, SignalReceived, Continued,
+                           OutputHeld, OutputClosed, InputFailed, OutputWritten, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -117,6 +118,12 @@ class JobState {
   /// Returns the number of ranks of this epoch that have not ended.
   [[nodiscard]] int ranks_left() const { return ranks_left_; }
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
+  /// Returns the pid of each rank on its node; 0: not started yet.
+  [[nodiscard]] std::vector<int> pids() const {
+    std::vector<int> pids;
+    for (const auto& rank : ranks_) pids.push_back(rank.pid);
+    return pids;
+  }
   /// Sets the grace of stops that begin from now on.
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] bool finds_master() const { return policy_.find_master; }
@@ -150,6 +157,9 @@ class JobState {
   void handle(const MasterFound&);
   void handle(const MasterMissing& event);
   void handle(const RankStarted& event);
+  void handle(const RanksHeld&) {
+    if (!only_writes()) fleet_.suspend();
+  }
   void begin_epoch();
   void begin_when_ready();
   void cannot_start();
