@@ -129,8 +129,7 @@ void AgentLoop::perform(const StartRanks& action) {
   }
   autopsy_.begin();
   output_.begin(spec, envelope_);
-  RankSetting setting{
-      .cookie = cookie, .epoch = envelope_.epoch, .suspended = action.suspended};
+  RankSetting setting{.cookie = cookie, .epoch = envelope_.epoch, .suspended = action.suspended};
   if (!namespace_.entered()) {
     setting.agent = cookie.agent;
     setting.guard = guard_.process();

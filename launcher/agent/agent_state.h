@@ -28,12 +28,13 @@ struct BackgroundKilled {  // after a program that ended by itself
 };
 struct RootTraced {};  // a debugger has stopped the root, which cannot send anything
 struct NodeEmpty {};   // all shims have ended
-struct LinkLost {     // the guard or a shim was killed or stopped
+struct LinkLost {      // the guard or a shim was killed or stopped
   std::string what;
 };
 struct TimePassed {};
-using AgentEvent = std::variant<FrameCame, RootLost, RootTraced, PortHeld, Exited, BackgroundKilled,
-                                NodeEmpty, LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
+using AgentEvent =
+    std::variant<FrameCame, RootLost, RootTraced, PortHeld, Exited, BackgroundKilled, NodeEmpty,
+                 LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
 
 // Actions.
 struct Send {

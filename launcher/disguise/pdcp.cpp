@@ -8,6 +8,7 @@
 #include "launcher/disguise/pdsh_hosts.h"
 #include "launcher/disguise/pdsh_settings.h"
 #include "launcher/disguise/pdsh_ssh_args.h"
+#include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 namespace {
@@ -80,9 +81,9 @@ Disguised translate_copy(std::string_view program, std::string_view command,
                 fmt::format("for example: {} -w node[01-16] data.bin /tmp", program));
   const std::vector<PdshTarget> targets = pdsh_targets(pdcp.hosts, around);
   if (const std::string rcmd = pdsh_rcmd(program, pdcp.rcmd, targets, around); rcmd != "ssh")
-    usage_error(fmt::format("{}: the rcmd type {} is not supported", program,
-                            quoted(printable_text(rcmd))),
-                "use -R ssh");
+    usage_error(
+        fmt::format("{}: the rcmd type {} is not supported", program, quoted(printable_text(rcmd))),
+        "use -R ssh");
   const int connect = pdsh_number(program, kPdshConnect, pdcp.connect, around);
   const int time = pdsh_number(program, kPdshTime, pdcp.time, around);
   const PdshSshArgs args = pdsh_ssh_args(around);

@@ -11,6 +11,7 @@
 #include "launcher/disguise/pdsh_names.h"
 #include "launcher/disguise/pdsh_settings.h"
 #include "launcher/disguise/pdsh_ssh_args.h"
+#include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/split.h"
-#include "launcher/cli/command.h"
+#include "launcher/cli/option_table.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
@@ -42,8 +42,7 @@ std::string debian_rcmd(const Surroundings& around) {
 
 int pdsh_number(std::string_view program, const PdshNumber& number, const std::string& given,
                 const Surroundings& around) {
-  const std::string value =
-      given.empty() ? around.variable(number.variable).value_or("") : given;
+  const std::string value = given.empty() ? around.variable(number.variable).value_or("") : given;
   if (value.empty()) return number.otherwise;
   int result = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);

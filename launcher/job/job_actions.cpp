@@ -51,9 +51,9 @@ void Job::perform(const SendGo& action) {
   if (request_.mpi != MpiWire::none) begin_fences();
   begin_debugging();
   const std::uint16_t port = request_.master.port != 0 ? request_.master.port : action.master_port;
-  send_to_busy(Go{
-      {{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}},
-      holds_ranks_});
+  send_to_busy(
+      Go{{{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}},
+         holds_ranks_});
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
   input_.start(agents, state_.placement().ranks[reader].node_rank);
 }

@@ -133,8 +133,8 @@ class Job {
   MasterFinder master_;
   FenceGather mpi_;
   MpirView debugger_;
-  bool holds_ranks_ = false;    // the ranks of this epoch start stopped
-  bool ranks_shown_ = false;    // the next stop_self() waits for the debugger
+  bool holds_ranks_ = false;  // the ranks of this epoch start stopped
+  bool ranks_shown_ = false;  // the next stop_self() waits for the debugger
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, and clients of the private socket are notified.

@@ -112,8 +112,8 @@ struct Spec {
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// Starts the ranks: all nodes are ready. `env` (MASTER_PORT...) is for all ranks. It overrides
-/// Spec::env; RankSpec::env overrides it. `suspended`: programs stop before their first instruction,
-/// and the node is as after Suspend.
+/// Spec::env; RankSpec::env overrides it. `suspended`: programs stop before their first
+/// instruction, and the node is as after Suspend.
 struct Go {
   EnvList env{};
   bool suspended = false;
@@ -258,7 +258,14 @@ bool operator==(const Output& a, const Output& b);
 /// A rank has ended or could not be started. Exited overtakes waiting output; Bye comes after all
 /// output.
 struct Exited {
-  enum class Stage : std::uint8_t { none, fork, chdir, exec, bind, hold };  // where the start failed
+  enum class Stage : std::uint8_t {
+    none,
+    fork,
+    chdir,
+    exec,
+    bind,
+    hold
+  };  // where the start failed
   std::int32_t rank = 0;
   std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: not known
   Stage stage = Stage::none;

@@ -37,9 +37,8 @@ TEST_CASE("pdcp: targets and variables are those of pdsh") {
         "copy -w web[1-2] -- a b");
   CHECK(words("pdcp a b", {{"WCOLL", "hosts"}}, {{"hosts", "n1\nn3\n"}}) ==
         "copy -w n[1,3] -- a b");
-  CHECK(words("pdcp -w n1 a b", {{"FANOUT", "5"},
-                                 {"PDSH_CONNECT_TIMEOUT", "3"},
-                                 {"PDSH_COMMAND_TIMEOUT", "4"}}) ==
+  CHECK(words("pdcp -w n1 a b",
+              {{"FANOUT", "5"}, {"PDSH_CONNECT_TIMEOUT", "3"}, {"PDSH_COMMAND_TIMEOUT", "4"}}) ==
         "copy --connect-timeout 3 -u 4 -w n1 -- a b");
   CHECK(words("pdcp -w n1 a b", {{"PDSH_SSH_ARGS_APPEND", "-q -p 2222 -F cfg -l eve"}}) ==
         "copy --ssh-config cfg -l eve -w n1:2222 -- a b");
@@ -49,7 +48,7 @@ TEST_CASE("pdcp: what cannot be") {
   CHECK(refused("pdcp -w n1 a") ==
         "pdcp: a source or the target is missing\n  hint: for example: pdcp -w node[01-16] "
         "data.bin /tmp");
-  CHECK(refused("rpdcp a b") .starts_with("rpdcp: no remote hosts specified\n"));
+  CHECK(refused("rpdcp a b").starts_with("rpdcp: no remote hosts specified\n"));
   CHECK(refused("pdcp -R exec -w n1 a b") ==
         "pdcp: the rcmd type exec is not supported\n  hint: use -R ssh");
   CHECK(refused("pdcp -w n1 a b", {{"PDSH_RCMD_TYPE", "rsh"}}) ==

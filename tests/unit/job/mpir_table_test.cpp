@@ -1,10 +1,11 @@
 // The table of ranks for debuggers: its entries, its texts, and what the symbols show.
+#include "launcher/job/mpir_table.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 #include <utility>
 
-#include "launcher/job/mpir_table.h"
 #include "unit/job/job_helpers.h"
 
 using namespace ds::launcher;
