@@ -98,8 +98,8 @@ Disguised translate_copy(std::string_view program, std::string_view command,
     out.add("-l", user);
   out.notes.insert(out.notes.end(), args.notes.begin(), args.notes.end());
   out.add("-w", pdsh_host_list(targets, args.port));
-  out.words.emplace_back("--");
-  out.words.insert(out.words.end(), paths.begin(), paths.end());
+  for (const std::string& path : paths)  // copy takes options among the paths
+    out.words.push_back(path.starts_with('-') ? "./" + path : path);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "launcher/job/mpir_table.h"
 
+#include <filesystem>
 #include <utility>
 
 namespace ds::launcher {
@@ -18,8 +19,8 @@ MpirTable mpir_table(const Placement& placement, std::vector<std::string> execut
 }
 
 std::string mpir_executable(const std::string& program, const std::string& folder) {
-  const bool is_relative = program.find('/') != std::string::npos && !program.starts_with('/');
-  return is_relative && !folder.empty() ? folder + "/" + program : program;
+  if (program.find('/') == std::string::npos) return program;
+  return (std::filesystem::path(folder) / program).lexically_normal().string();
 }
 
 void MpirView::clear() {

@@ -25,8 +25,11 @@ head -c 3000000 /dev/urandom > big
 : > empty
 mkdir -p 'tree/sub dir/deep'
 for ((i = 0; i < 40; i++)); do echo "$i" > "tree/sub dir/$i"; done
+echo plain > tree/plain
 chmod 640 'tree/sub dir/7'
-chmod 4711 'tree/sub dir/9'
+chmod 711 'tree/sub dir/9'
+echo x > program
+chmod 4711 program
 chmod 555 'tree/sub dir/deep'
 touch -d 2001-02-03 'tree/sub dir/8' 'tree/sub dir/deep' big
 echo node1,node3 > wcoll
@@ -40,7 +43,7 @@ state_there() { local node=$1 folder=$2 time=$3; at "$node" bash -c "$(declare -
 # Empties the folder of a side on all hosts and puts there what the test needs.
 prepare() {
   for n in 1 2 3; do
-    at $n sh -c "rm -rf $dir/disk/*; mkdir $dir/disk/to $dir/disk/from; cp -a $dir/source/tree $dir/disk/from; echo $n > $dir/disk/from/log; touch -d 2002-01-0$n $dir/disk/from/log; echo old > $dir/disk/to/known"
+    at $n sh -c "rm -rf $dir/disk/*; mkdir $dir/disk/to $dir/disk/from; cp -a $dir/source/tree $dir/disk/from; echo $n > $dir/disk/from/log; touch -d 2002-01-0$n $dir/disk/from/log; echo old > $dir/disk/to/known; touch -d 2003-01-01 $dir/disk/to/known"
   done
   rm -rf "$dir/back"
   mkdir "$dir/back"
@@ -61,6 +64,8 @@ same() { # NAME WORDS...
   run_side ours "$@"
   compared=$((compared + 1))
   cmp -s "$dir/theirs" "$dir/ours" || equal=DIFFERENT
+  # Both could have failed.
+  [ "$(wc -l < "$dir/ours")" -gt "$before" ] || [ -n "$nothing" ] || equal="NOTHING COPIED"
   [ "$table" = --table ] && echo "| \`$(echo "$*" | sed "s|$dir/||g")\` | $equal |"
   [ "$equal" = equal ] && return
   failures=$((failures + 1))
@@ -70,11 +75,14 @@ same() { # NAME WORDS...
 }
 
 to=$dir/disk/to
+nothing=yes before=0
+run_side ours pdcp -w node1 missing "$to"
+before=$(wc -l < "$dir/ours") nothing= # lines about what lies there already
 same pdcp -w 'node[1-3]' big "$to"
 same pdcp -w 'node[1-3]' big "$to/"
 same pdcp -w 'node[1-3]' big "$to/new"
 same pdcp -w 'node[1-3]' big empty wcoll "$to"
-same pdcp -p -w 'node[1-3]' big empty "$to"
+same pdcp -p -w 'node[1-3]' big empty program "$to"
 same pdcp -r -w 'node[1-3]' tree "$to"
 same pdcp -rp -w 'node[1-3]' tree "$to"
 same pdcp -r -p -w 'node[1-3]' tree big "$to"
@@ -90,12 +98,13 @@ input=$dir/source/wcoll same pdcp -w - empty "$to"
 same pdcp -w node1 'tree/sub dir/9' "$to"
 from=$dir/disk/from
 same rpdcp -w 'node[1-3]' "$from/log" "$dir/back"
-same rpdcp -w 'node[1-3]' "$from/log" "$from/tree/sub dir/7" "$dir/back"
+same rpdcp -w 'node[1-3]' "$from/log" "$from/tree/plain" "$dir/back"
 same rpdcp -p -w 'node[1-3]' "$from/log" "$dir/back"
 same rpdcp -r -w 'node[1,3]' "$from/tree" "$dir/back"
 same rpdcp -rp -w 'node[1-3]' "$from/tree" "$from/log" "$dir/back"
 same rpdcp -w node2 "$from/log" "$dir/back"
 # Nothing is written by either.
+nothing=yes
 same pdcp -w node1 missing "$to"
 same pdcp -w node1 tree "$to"
 same rpdcp -w node1 "$from/missing" "$dir/back"

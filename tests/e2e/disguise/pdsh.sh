@@ -19,10 +19,10 @@ run as --print dshbak -c
 expect 64 'dshbak has no equivalent'
 run as --print pdcp -r -f 4 -u 20 -w 'n[1-3],ann@n4' -x n2 'a b' /tmp
 expect 0 'as --print pdcp'
-[ "$(cat out)" = "dslaunch copy -r -u 20 -w 'n[1,3],ann@n4' -- 'a b' /tmp" ] || die 'as --print pdcp'
+[ "$(cat out)" = "dslaunch copy -r -u 20 -w 'n[1,3],ann@n4' 'a b' /tmp" ] || die 'as --print pdcp'
 grep -qx 'dslaunch: as pdcp: -f has no effect: all nodes at the same time; see --fanout of dslaunch copy' err || die 'pdcp -f'
 run as --print rpdcp -p -w n1 log .
-[ "$(cat out)" = 'dslaunch rcopy -p -w n1 -- log .' ] || die 'as --print rpdcp'
+[ "$(cat out)" = 'dslaunch rcopy -p -w n1 log .' ] || die 'as --print rpdcp'
 bin/pdcp -w n1 missing /tmp >out 2>err
 [ $? = 65 ] && grep -q '^dslaunch: cannot copy missing: No such file or directory' err || die 'pdcp runs copy'
 bin/rpdcp -w n1 -V >out 2>err && grep -q '^dslaunch ' out || die 'rpdcp -V'

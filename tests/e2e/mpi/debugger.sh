@@ -39,7 +39,7 @@ want_table() {
   shift
   { echo "state 1 size $#"
     for host in "$@"; do
-      echo "rank $rank host $host program $work/./rank.sh pid $(cat "$PIDS/$epoch.$rank")"
+      echo "rank $rank host $host program $work/rank.sh pid $(cat "$PIDS/$epoch.$rank")"
       rank=$((rank + 1))
     done; } >wanted
   diff wanted table >difference || { cat difference gdb.err; die "$case: the table"; }
@@ -55,7 +55,7 @@ start_job -n 4
 wait_for started 0 4
 read_table "$launcher"
 want_table 0 localhost localhost localhost localhost
-[ "$(gdb -nx -batch -p "$launcher" -ex 'print MPIR_proctable[3].pid' 2>/dev/null | tail -n 1)" = "\$1 = $(cat "$PIDS/0.3")" ] ||
+[ "$(gdb -nx -batch -p "$launcher" -ex 'print MPIR_proctable[3].pid' 2>/dev/null | grep '^\$1')" = "\$1 = $(cat "$PIDS/0.3")" ] ||
   die "$case: the types of the symbols"
 kill -0 "$launcher" || die "$case: the job has ended"
 end_job
@@ -160,7 +160,7 @@ printf 'ran 0\nheld T %s\nheld T %s\nheld T %s\n$1 = 42\n' "$shell" "$shell" "$s
 cp table held_table
 grep -E '^(state|rank) ' held_table >table
 want_table 0 localhost localhost localhost
-grep -q '^state 2: rank 0 on localhost exited with code 3' gdb.out || { cat gdb.out; die "$case: the abort"; }
+grep -q '^state 2: rank 0 on localhost: exited 3$' gdb.out || { cat gdb.out; die "$case: the abort"; }
 grep -q 'exited with code 03' gdb.out || { cat gdb.out; die "$case: the exit code"; }
 rm -rf "$PIDS"
 
