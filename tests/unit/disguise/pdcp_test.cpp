@@ -35,8 +35,7 @@ TEST_CASE("pdcp: options, also several in one word") {
 TEST_CASE("pdcp: targets and variables are those of pdsh") {
   CHECK(words("pdcp -g web a b", {}, {{"/etc/dsh/group/web", "web[1-2]\n"}}) ==
         "copy -w web[1-2] a b");
-  CHECK(words("pdcp a b", {{"WCOLL", "hosts"}}, {{"hosts", "n1\nn3\n"}}) ==
-        "copy -w n[1,3] a b");
+  CHECK(words("pdcp a b", {{"WCOLL", "hosts"}}, {{"hosts", "n1\nn3\n"}}) == "copy -w n[1,3] a b");
   CHECK(words("pdcp -w n1 a b",
               {{"FANOUT", "5"}, {"PDSH_CONNECT_TIMEOUT", "3"}, {"PDSH_COMMAND_TIMEOUT", "4"}}) ==
         "copy --connect-timeout 3 -u 4 -w n1 a b");
