@@ -258,14 +258,8 @@ bool operator==(const Output& a, const Output& b);
 /// A rank has ended or could not be started. Exited overtakes waiting output; Bye comes after all
 /// output.
 struct Exited {
-  enum class Stage : std::uint8_t {
-    none,
-    fork,
-    chdir,
-    exec,
-    bind,
-    hold
-  };  // where the start failed
+  /// Where the start failed; hold: the program cannot be stopped after exec.
+  enum class Stage : std::uint8_t { none, fork, chdir, exec, bind, hold };
   std::int32_t rank = 0;
   std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: not known
   Stage stage = Stage::none;
