@@ -14,7 +14,7 @@ build=(g++ cmake ninja-build libssh-dev libc-ares-dev libasio-dev libcli11-dev l
        zlib1g-dev libzstd-dev libpmix-dev pkg-config)
 test=(doctest-dev slurm-wlm munge openssh-server openssh-client iproute2 iputils-ping procps tcsh csh zsh
       dnsmasq-base unbound bind9-dnsutils mpich libmpich-dev openmpi-bin libopenmpi-dev
-      pdsh genders python3-yaml python3-jsonschema python3-xxhash)
+      pdsh genders gdb binutils python3-yaml python3-jsonschema python3-xxhash)
 text=(bible-kjv)
 
 wanted=()

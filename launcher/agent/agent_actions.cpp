@@ -137,7 +137,7 @@ void AgentLoop::perform(const StartRanks& action) {
   }
   autopsy_.begin();
   output_.begin(spec, envelope_);
-  RankSetting setting{.cookie = cookie, .epoch = envelope_.epoch};
+  RankSetting setting{.cookie = cookie, .epoch = envelope_.epoch, .suspended = action.suspended};
   if (!namespace_.entered()) {
     setting.agent = cookie.agent;
     setting.guard = guard_.process();
@@ -218,6 +218,7 @@ void AgentLoop::look_at_neighbors() {
   }
   // A launcher that suspends its job stops itself.
   if (root_.stopped_twice() && !state_.suspended()) lose_root("the launcher was stopped");
+  if (root_.process().is_traced()) tell(RootTraced{});
 }
 
 void AgentLoop::drain() {

@@ -43,7 +43,8 @@ void AgentState::take(const FrameCame& event, Actions& out) {
     if (phase_ != Phase::ready) return give_up("the launcher sent Go before Spec", out);
     phase_ = Phase::running;
     next_heartbeat_ = std::min(next_heartbeat_, now_ + beat_period());
-    out.emplace_back(StartRanks{go->env});
+    suspended_ = go->suspended;
+    out.emplace_back(StartRanks{go->env, go->suspended});
   } else if (const auto* signal = std::get_if<Signal>(&message)) {
     if (is_running) out.emplace_back(SignalMains{signal->signo, signal->rank});
   } else if (const auto* stopping = std::get_if<Stop>(&message)) {

@@ -26,13 +26,15 @@ struct PortHeld {
 struct BackgroundKilled {  // after a program that ended by itself
   std::uint32_t count = 0;
 };
-struct NodeEmpty {};  // all shims have ended
-struct LinkLost {     // the guard or a shim was killed or stopped
+struct RootTraced {};  // a debugger has stopped the root, which cannot send anything
+struct NodeEmpty {};   // all shims have ended
+struct LinkLost {      // the guard or a shim was killed or stopped
   std::string what;
 };
 struct TimePassed {};
-using AgentEvent = std::variant<FrameCame, RootLost, PortHeld, Exited, BackgroundKilled, NodeEmpty,
-                                LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
+using AgentEvent =
+    std::variant<FrameCame, RootLost, RootTraced, PortHeld, Exited, BackgroundKilled, NodeEmpty,
+                 LinkLost, TimePassed>;  // Exited: a rank has ended or did not start
 
 // Actions.
 struct Send {
@@ -50,6 +52,7 @@ struct KillLeftovers {  // of earlier agents of a job; their number is sent as S
 };
 struct StartRanks {
   EnvList env;
+  bool suspended = false;
   friend bool operator==(const StartRanks&, const StartRanks&) = default;
 };
 struct SignalMains {
@@ -116,6 +119,7 @@ class AgentState {
 
   void take(const FrameCame& event, Actions& out);
   void take(const RootLost& event, Actions& out);
+  void take(const RootTraced&, Actions&) { last_heard_ = now_; }
   void take(const PortHeld& event, Actions& out);
   void take(const Exited& event, Actions& out);
   void take(const BackgroundKilled& event, Actions&) {

@@ -52,6 +52,8 @@ class ProcessRef {
   /// Returns the state. `stopped` is by SIGSTOP and the like; a traced process counts as alive.
   [[nodiscard]] State state() const;
   [[nodiscard]] bool lives() const;
+  /// Returns whether a debugger has stopped the process.
+  [[nodiscard]] bool is_traced() const { return pid_ > 0 && stat_field(pid_, 3) == "t"; }
   /// Sends KILL, if the pid still belongs to this process.
   void kill() const;
 

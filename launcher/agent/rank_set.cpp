@@ -126,6 +126,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
                             .channel_fd = channel_pair.theirs.get(),
                             .cgroup_fd = cgroup.folder(),
                             .on_terminal = spec.output.pty,
+                            .suspended = setting.suspended,
                             .processors = affinity_mask(binding.processors)},
                   .control_fd = ends.theirs.get(),
                   .agent = setting.agent,

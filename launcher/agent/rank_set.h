@@ -63,6 +63,7 @@ struct RankSetting {
   CgroupPlace cgroups{};
   Cookie cookie{};
   std::uint32_t epoch = 0;
+  bool suspended = false;  // ranks stop right after exec
 };
 
 using OnOutput = FunctionRef<void(const Output&)>;

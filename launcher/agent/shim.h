@@ -28,6 +28,7 @@ struct SpawnSetup {
   int channel_fd = -1;                      // the rank channel, as pmi_fd
   int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
   bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
+  bool suspended = false;                   // stops right after exec
   std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
   std::vector<unsigned long> memory{};      // preferred NUMA nodes, by affinity_mask()
 };

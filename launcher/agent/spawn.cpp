@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -132,6 +133,8 @@ SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
       !(setup.cwd_or_root && enter_root(setup.cwd, 2)))
     return {0, Exited::Stage::chdir, errno};
   forget_handlers();
+  if (setup.suspended && ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0)
+    return {0, Exited::Stage::hold, errno};
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -144,6 +147,23 @@ bool read_report(int pipe, void* into, std::size_t size) {
   while ((got = ::read(pipe, into, size)) < 0 && errno == EINTR) {
   }
   return got == static_cast<ssize_t>(size);
+}
+
+/// Waits for the exec of a traced process, and lets go of it with SIGSTOP: the program then has not
+/// run yet, and a debugger can attach. Returns also when the process has ended; it stays a zombie.
+void stop_after_exec(pid_t pid) {
+  siginfo_t seen{};
+  while (true) {
+    if (::waitid(P_PID, static_cast<id_t>(pid), &seen, WSTOPPED | WEXITED | WNOWAIT) != 0) {
+      if (errno == EINTR) continue;
+      return;
+    }
+    if (seen.si_code != CLD_TRAPPED) return;
+    const bool exec = seen.si_status == SIGTRAP;
+    const long signo = exec ? SIGSTOP : seen.si_status;
+    ::ptrace(exec ? PTRACE_DETACH : PTRACE_CONT, pid, nullptr, signo);
+    if (exec) return;
+  }
 }
 
 /// Returns stage `fork` if the new process has not reached its first line.
@@ -165,9 +185,11 @@ SpawnResult try_to_spawn(const SpawnSetup& setup, ExecPlan& plan, int cgroup_fd)
   report_write.reset();
   char alive = 0;
   SpawnResult failure{0, Exited::Stage::fork, EAGAIN};
-  if (read_report(report_read.get(), &alive, sizeof alive) &&
-      !read_report(report_read.get(), &failure, sizeof failure))
-    return {pid, Exited::Stage::none, 0};
+  if (read_report(report_read.get(), &alive, sizeof alive)) {
+    if (setup.suspended) stop_after_exec(pid);
+    if (!read_report(report_read.get(), &failure, sizeof failure))
+      return {pid, Exited::Stage::none, 0};
+  }
   ::waitpid(pid, nullptr, 0);
   return failure;
 }

@@ -95,8 +95,8 @@ int run_own(std::vector<std::string> words) {
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const int count = static_cast<int>(words.size());
-  if (words.size() > 1 && words[1] == kExecCommand.name)
-    return kExecCommand.run(count - 1, pointers.data() + 1);
+  if (const Command* command = count > 1 ? find_command(words[1]) : nullptr; command != nullptr)
+    return command->run(count - 1, pointers.data() + 1);
   return run_main_command(count, pointers.data());
 }
 

@@ -71,10 +71,9 @@ class ChildSender {
     return !decoder_.error();
   }
   bool send(const CopyMessage& message) {
-    Bytes bytes;
-    bytes.reserve(kMaxMessageBytes + 4);
-    encode(bytes, message);
-    return socket_.send(bytes).empty();
+    message_.clear();
+    encode(message_, message);
+    return socket_.send(message_).empty();
   }
   /// Sends the next bytes of the first file, as far as they have arrived here, or its end.
   bool serve() {
@@ -99,13 +98,12 @@ class ChildSender {
     return sent;
   }
   bool send_bytes(CopyFetch& fetch, std::uint64_t end) {
-    buffer_.resize(std::min<std::uint64_t>(kPieceBytes, end - fetch.from));
-    const ssize_t got =
-        ::pread(file_.get(), buffer_.data(), buffer_.size(), static_cast<off_t>(fetch.from));
+    const std::size_t wanted = std::min<std::uint64_t>(kPieceBytes, end - fetch.from);
+    const ssize_t got = ::pread(file_.get(), piece_.data(), wanted, static_cast<off_t>(fetch.from));
     if (got <= 0) return got < 0 && errno == EINTR;
     const auto count = static_cast<std::size_t>(got);
     const std::uint64_t offset = std::exchange(fetch.from, fetch.from + count);
-    return send(CopyData{fetch.id, offset, std::span(buffer_).first(count)});
+    return send(CopyData{fetch.id, offset, std::span(piece_).first(count)});
   }
 
   TlsSocket socket_;
@@ -114,7 +112,8 @@ class ChildSender {
   std::deque<CopyFetch> fetches_;
   UniqueFd file_;
   int failed_opens_ = 0;
-  Bytes buffer_;
+  Bytes piece_ = Bytes(kPieceBytes);
+  Bytes message_;
 };
 
 }  // namespace
@@ -168,8 +167,9 @@ struct ParentLink::Shared {
     CopyDecoder decoder;
     Clock::time_point heard = Clock::now();
     int waiting = 0;  // files that were asked for and have not ended
+    Bytes plain;
     while (problem.empty()) {
-      Bytes plain;
+      plain.clear();
       problem = socket.receive(plain, 1000ms, wake.get());
       if (!plain.empty()) heard = Clock::now();
       decoder.feed(plain);

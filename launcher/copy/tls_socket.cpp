@@ -47,10 +47,10 @@ bool wait_for(int fd, short events, Deadline deadline) {
 }  // namespace
 
 std::string TlsSocket::write_out() {
-  const Bytes wire = session_.take_wire();
-  for (std::size_t at = 0; at < wire.size();) {
+  const std::size_t count = session_.take_wire(out_);
+  for (std::size_t at = 0; at < count;) {
     const ssize_t wrote =
-        ::send(socket_.get(), wire.data() + at, wire.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ::send(socket_.get(), out_.data() + at, count - at, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (wrote > 0) {
       at += static_cast<std::size_t>(wrote);
     } else if (errno == EAGAIN) {
@@ -87,11 +87,11 @@ std::string TlsSocket::receive(Bytes& plain, std::chrono::milliseconds limit, in
   }
   pollfd polled[] = {{socket_.get(), POLLIN, 0}, {wake, POLLIN, 0}};
   if (::poll(polled, 2, static_cast<int>(limit.count())) <= 0 || polled[0].revents == 0) return {};
-  Bytes wire(kReadSize);
-  const ssize_t got = ::recv(socket_.get(), wire.data(), wire.size(), MSG_DONTWAIT);
+  in_.resize(kReadSize);
+  const ssize_t got = ::recv(socket_.get(), in_.data(), in_.size(), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? std::string() : std::strerror(errno);
   if (got == 0) return "the connection ended";
-  session_.receive(std::span(wire).first(static_cast<std::size_t>(got)), plain);
+  session_.receive(std::span(in_).first(static_cast<std::size_t>(got)), plain);
   if (session_.problem()) return *session_.problem();
   return write_out();
 }

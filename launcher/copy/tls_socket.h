@@ -31,7 +31,8 @@ class TlsSocket {
   std::string write_out();
   UniqueFd socket_;
   TlsSession session_;
-  Bytes early_;  // came before the first receive()
+  Bytes early_;     // came before the first receive()
+  Bytes in_, out_;  // buffers of recv and send, kept: new ones would be filled with zeros each time
 };
 
 /// Listens at a free port of a numeric address; returns an empty descriptor if it cannot.

@@ -10,14 +10,21 @@ namespace ds::launcher {
 
 namespace {
 
+constexpr std::string_view kProgram = "PROGRAM [arguments]";
+
 constexpr Disguise kDisguises[] = {
-    {"torchrun", "PyTorch's launcher, one on every node", translate_torchrun, torchrun_options},
-    {"deepspeed", "DeepSpeed's launcher", translate_deepspeed, deepspeed_options},
-    {"mpirun", "the launcher of Open MPI and Intel MPI", translate_mpirun, mpirun_options},
-    {"mpiexec", "as mpirun", translate_mpirun, mpirun_options},
-    {"pdsh", "one command on many hosts", translate_pdsh, pdsh_options},
-    {"dshbak", "the filter for the output of pdsh", nullptr, dshbak_options},
-    {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", translate_hydra, mpirun_options},
+    {"torchrun", "PyTorch's launcher, one on every node", kProgram, translate_torchrun,
+     torchrun_options},
+    {"deepspeed", "DeepSpeed's launcher", kProgram, translate_deepspeed, deepspeed_options},
+    {"mpirun", "the launcher of Open MPI and Intel MPI", kProgram, translate_mpirun,
+     mpirun_options},
+    {"mpiexec", "as mpirun", kProgram, translate_mpirun, mpirun_options},
+    {"pdsh", "one command on many hosts", "COMMAND ...", translate_pdsh, pdsh_options},
+    {"pdcp", "files to many hosts", "SOURCE... TARGET", translate_pdcp, pdcp_options},
+    {"rpdcp", "files from many hosts", "SOURCE... FOLDER", translate_rpdcp, pdcp_options},
+    {"dshbak", "the filter for the output of pdsh", "[FILE...]", nullptr, dshbak_options},
+    {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", kProgram, translate_hydra,
+     mpirun_options},
 };
 
 std::string python(const Surroundings& around) {
@@ -40,16 +47,16 @@ const Disguise* find_disguise(std::string_view program) {
 
 std::string disguise_help(const Disguise& disguise) {
   const std::string options = foreign_help(disguise.options());
-  if (disguise.translate == nullptr || disguise.name == "pdsh")
-    return fmt::format("dslaunch as {0}: {1}\n\nUsage: {0} [options] {2}\n\nOptions:\n{3}",
-                       disguise.name, disguise.summary,
-                       disguise.translate == nullptr ? "[FILE...]" : "COMMAND ...", options);
-  return fmt::format(
-      "dslaunch as {}: {}\n\nUsage: {} [options] PROGRAM [arguments]\n\n"
-      "PROGRAM is what {} accepts, or a train.toml of dslaunch's own engine.\n"
-      "`dslaunch as --print {} ...` prints the equivalent command line of "
-      "dslaunch.\n\nOptions:\n{}",
-      disguise.name, disguise.summary, disguise.name, disguise.name, disguise.name, options);
+  const std::string note =
+      disguise.operands != kProgram
+          ? ""
+          : fmt::format(
+                "PROGRAM is what {0} accepts, or a train.toml of dslaunch's own engine.\n"
+                "`dslaunch as --print {0} ...` prints the equivalent command line of "
+                "dslaunch.\n\n",
+                disguise.name);
+  return fmt::format("dslaunch as {0}: {1}\n\nUsage: {0} [options] {2}\n\n{3}Options:\n{4}",
+                     disguise.name, disguise.summary, disguise.operands, note, options);
 }
 
 std::string shell_quoted(const std::string& word) {

@@ -49,6 +49,7 @@ struct Disguised {
 struct Disguise {
   std::string_view name;
   std::string_view summary;
+  std::string_view operands;  // after the options, for --help
   /// Null: it is a filter that as_command runs. Errors:  Error{usage} for words that the launcher
   /// does not know or that are not supported here;
   ///          Error{config} for values that do not fit this machine.
@@ -91,6 +92,11 @@ std::vector<ForeignOption> mpirun_options();
 /// Translates the options of pdsh 2.34 and the variables that replace them to `dslaunch exec`.
 Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around);
 std::vector<ForeignOption> pdsh_options();
+
+/// Translate the options of pdcp and rpdcp 2.34 to `dslaunch copy` and `dslaunch rcopy`.
+Disguised translate_pdcp(std::span<const std::string> words, const Surroundings& around);
+Disguised translate_rpdcp(std::span<const std::string> words, const Surroundings& around);
+std::vector<ForeignOption> pdcp_options();
 
 std::vector<ForeignOption> dshbak_options();
 

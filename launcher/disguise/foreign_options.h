@@ -71,6 +71,12 @@ void take(auto& part, const ForeignGiven& given) {
   (part.*....*path) = given.values[0];
 }
 
+/// Function of tables: adds the value to the list at the end of `path`.
+template <auto... path>
+void take_more(auto& part, const ForeignGiven& given) {
+  (part.*....*path).push_back(given.values[0]);
+}
+
 /// Function of tables: sets a flag.
 template <auto... path>
 void take_flag(auto& part, const ForeignGiven& /*given*/) {

@@ -82,6 +82,8 @@ constexpr std::string_view kFirstFailure =
     "the first failure stops the job; use --max-restarts N to restart it";
 constexpr std::string_view kCopy = "copy it to every node first, for example with dslaunch exec";
 constexpr std::string_view kJoinLines = "write its lines here, separated by :";
+constexpr std::string_view kDebugger =
+    "start dslaunch under the debugger: totalview -args dslaunch ...";
 constexpr std::string_view kDebug = "use dslaunch's --dry-run, --verdict and --log-level";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
@@ -231,13 +233,13 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-preload-files", "FILES", Fate::refused, kCopy}},
     {{"-set-cwd-to-session-dir", "", Fate::refused, "use -wdir DIR, a folder on every node"}},
     {{"-app,-configfile,-am,-tune", "FILE", Fate::refused, kJoinLines}},
-    {{"-index-argv-by-rank,-output-proctable,-dvm,-debug,-tv", "", Fate::refused,
-      "it needs an MPI library"}},
+    {{"-index-argv-by-rank,-output-proctable,-dvm", "", Fate::refused, "it needs an MPI library"}},
+    {{"-debug,-tv", "", Fate::refused, kDebugger}},
     {{"-gdb,-mps,-aps", "", Fate::refused, "it needs an MPI library"}},
     {{"-gtool,-gtoolfile,-gdb-args", "WHAT", Fate::refused, "it needs an MPI library"}},
     {{"-prot", "", Fate::quiet, "see -v"}},
-    {{"-debugger,-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused,
-      "it needs an MPI library"}},
+    {{"-debugger", "LIST", Fate::refused, kDebugger}},
+    {{"-xterm,-hnp,-ompi-server,-xml-file", "WHAT", Fate::refused, "it needs an MPI library"}},
 };
 
 }  // namespace

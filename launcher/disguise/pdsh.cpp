@@ -1,34 +1,23 @@
 // Option table of pdsh, and its translation to `dslaunch exec --style pdsh`.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <iterator>
-#include <set>
 #include <utility>
-#include <variant>
 
-#include "engine/base/error.h"
-#include "engine/base/split.h"
 #include "engine/base/text_error.h"
 #include "launcher/cli/command.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/disguise.h"
 #include "launcher/disguise/pdsh_hosts.h"
 #include "launcher/disguise/pdsh_names.h"
+#include "launcher/disguise/pdsh_settings.h"
 #include "launcher/disguise/pdsh_ssh_args.h"
-#include "launcher/hosts/fold_names.h"
-#include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {
 namespace {
 
-using Given = ForeignGiven;
-
-constexpr int kConnectSeconds = 10;  // pdsh's default
-constexpr int kMostFanout = 65536;
+constexpr std::string_view kName = "pdsh";
+constexpr PdshNumber kFanout = {"-f", "FANOUT", 32, 1, 65536};
 
 struct PdshWords {
   PdshChoice hosts;
@@ -40,21 +29,16 @@ struct PdshWords {
   bool help = false;
 };
 
-template <auto... path>
-void add_value(PdshWords& part, const Given& given) {
-  (part.*....*path).push_back(given.values[0]);
-}
-
 constexpr ForeignDef<PdshWords> kPdshOptions[] = {
     {{"-w", "TARGETS", Fate::taken,
       "-w; ranges, -HOSTS, ^FILE, /regex/, @GROUP, [rcmd_type:][user@]HOSTS; -: standard input"},
-     add_value<&PdshWords::hosts, &PdshChoice::targets>},
+     take_more<&PdshWords::hosts, &PdshChoice::targets>},
     {{"-x", "HOSTS", Fate::taken, "they are left out of -w"},
-     add_value<&PdshWords::hosts, &PdshChoice::excluded>},
+     take_more<&PdshWords::hosts, &PdshChoice::excluded>},
     {{"-g", "GROUPS", Fate::taken, "dsh files, genders queries, groups of ClusterShell"},
-     add_value<&PdshWords::hosts, &PdshChoice::groups>},
+     take_more<&PdshWords::hosts, &PdshChoice::groups>},
     {{"-X", "GROUPS", Fate::taken, "they are left out of -w"},
-     add_value<&PdshWords::hosts, &PdshChoice::without>},
+     take_more<&PdshWords::hosts, &PdshChoice::without>},
     {{"-a", "", Fate::taken,
       "all nodes of genders without the attribute pdsh_all_skip, else /etc/pdsh/machines"},
      take_flag<&PdshWords::hosts, &PdshChoice::all_but_skipped>},
@@ -96,86 +80,6 @@ constexpr std::span<const ForeignDef<PdshWords>> kPdshTable(kPdshOptions);
 
 constexpr std::string_view kModules =
     "rcmd modules: ssh,exec (default: ssh)\nmisc modules: genders,dshgroup\n";
-
-int number(std::string_view name, std::string_view value, int least, int most) {
-  int result = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-  if (error != std::errc{} || end != value.data() + value.size() || result < least || result > most)
-    usage_error(
-        fmt::format("pdsh: {} must be a number from {} to {}, not '{}'", name, least, most, value));
-  return result;
-}
-
-/// Returns the value of an option, else of a variable, else the default.
-int setting(std::string_view option, const std::string& given, const char* variable, int otherwise,
-            int least, int most, const Surroundings& around) {
-  if (!given.empty()) return number(option, given, least, most);
-  const std::optional<std::string> set = around.variable(variable);
-  return set && !set->empty() ? number(variable, *set, least, most) : otherwise;
-}
-
-/// Returns the names as few expressions, if their order allows it.
-std::string folded(const std::vector<std::string>& names) {
-  std::string text = fold_names(names);
-  std::vector<std::string> back;
-  for (const Word& word : split_outside_brackets(text, ",")) {
-    const auto expanded = expand_host_ranges(word.text);
-    if (const auto* more = std::get_if<std::vector<std::string>>(&expanded))
-      back.insert(back.end(), more->begin(), more->end());
-  }
-  return back == names ? text : fmt::format("{}", fmt::join(names, ","));
-}
-
-/// Returns the list for -w: runs of hosts with the same user.
-std::string host_list(const std::vector<PdshTarget>& targets, const std::string& port) {
-  std::string list;
-  for (std::size_t at = 0; at < targets.size();) {
-    const std::string& user = targets[at].user;
-    std::vector<std::string> names;
-    for (; at < targets.size() && targets[at].user == user; ++at) names.push_back(targets[at].name);
-    if (user.empty() && port.empty()) {
-      list += (list.empty() ? "" : ",") + folded(names);
-      continue;
-    }
-    for (const std::string& name : names)
-      list += fmt::format("{}{}{}{}{}{}", list.empty() ? "" : ",", user, user.empty() ? "" : "@",
-                          name, port.empty() ? "" : ":", port);
-  }
-  return list;
-}
-
-/// Returns the type in the file that Debian's pdsh reads; empty without it.
-std::string debian_rcmd(const Surroundings& around) {
-  try {
-    const std::string text = around.file("/etc/pdsh/rcmd_default");
-    return text.substr(0, text.find_first_of(" \t\r\n"));
-  } catch (const Error&) {
-    return {};
-  }
-}
-
-/// Returns the type that all targets have.
-std::string rcmd_of(const PdshWords& pdsh, const std::vector<PdshTarget>& targets,
-                    const Surroundings& around) {
-  std::string usual = pdsh.rcmd;
-  if (usual.empty()) usual = around.variable("PDSH_RCMD_TYPE").value_or("");
-  if (usual.empty()) usual = debian_rcmd(around);
-  if (usual.empty()) usual = "ssh";
-  const auto type = [&](const PdshTarget& target) -> const std::string& {
-    return target.rcmd.empty() ? usual : target.rcmd;
-  };
-  const std::string& first = type(targets.front());
-  for (const PdshTarget& target : targets)
-    if (type(target) != first)
-      usage_error(fmt::format("pdsh: {} is reached by {}, {} by {}", targets.front().name, first,
-                              target.name, type(target)),
-                  "use one pdsh for the hosts of each rcmd type");
-  if (first != "ssh" && first != "exec")
-    usage_error(
-        fmt::format("pdsh: the rcmd type {} is not supported", quoted(printable_text(first))),
-        "use -R ssh, or -R exec with a command that reaches %h");
-  return first;
-}
 
 /// Returns the settings as pdsh -q prints them.
 std::string settings_text(const PdshWords& pdsh, const std::vector<PdshTarget>& targets,
@@ -224,12 +128,6 @@ void add_flags(const PdshWords& pdsh, bool here, Disguised& out) {
   if (here) out.words.emplace_back("--here");
 }
 
-bool has_repeated(const std::vector<PdshTarget>& targets) {
-  std::set<std::string_view> different;
-  for (const PdshTarget& target : targets) different.insert(target.name);
-  return different.size() < targets.size();
-}
-
 }  // namespace
 
 Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around) {
@@ -245,12 +143,14 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
     out.text = fmt::format("{}{}", pdsh.version ? version_text() : "", kModules);
   if (out.text) return out;
   const std::vector<PdshTarget> targets = pdsh_targets(pdsh.hosts, around);
-  const std::string rcmd = rcmd_of(pdsh, targets, around);
-  const int fanout = setting("-f", pdsh.fanout, "FANOUT", 32, 1, kMostFanout, around);
-  const int connect =
-      setting("-t", pdsh.connect, "PDSH_CONNECT_TIMEOUT", kConnectSeconds, 0, 24 * 3600, around);
-  const int command_time =
-      setting("-u", pdsh.command_time, "PDSH_COMMAND_TIMEOUT", 0, 0, 30 * 24 * 3600, around);
+  const std::string rcmd = pdsh_rcmd(kName, pdsh.rcmd, targets, around);
+  if (rcmd != "ssh" && rcmd != "exec")
+    usage_error(
+        fmt::format("pdsh: the rcmd type {} is not supported", quoted(printable_text(rcmd))),
+        "use -R ssh, or -R exec with a command that reaches %h");
+  const int fanout = pdsh_number(kName, kFanout, pdsh.fanout, around);
+  const int connect = pdsh_number(kName, kPdshConnect, pdsh.connect, around);
+  const int command_time = pdsh_number(kName, kPdshTime, pdsh.command_time, around);
   const std::span<const std::string> command = words.subspan(read.rest);
   const std::string path = path_command(around);
   if (pdsh.list || pdsh.list_expanded) {
@@ -259,21 +159,21 @@ Disguised translate_pdsh(std::span<const std::string> words, const Surroundings&
     return out;
   }
   const bool here = rcmd == "exec";
-  if (here && connect != kConnectSeconds)
+  if (here && connect != kPdshConnect.otherwise)
     usage_error("pdsh: -t cannot be combined with -R exec", "remove one of them");
   out.words = {"exec", "--style", style_of(pdsh), "-n", "--leave", "-f", std::to_string(fanout)};
   PdshSshArgs args;
   if (!here) args = pdsh_ssh_args(around);
   for (const auto& [option, value] : args.options) out.add(option, value);
-  if (connect > 0 && connect != kConnectSeconds) out.add("-t", std::to_string(connect));
+  if (connect > 0 && connect != kPdshConnect.otherwise) out.add("-t", std::to_string(connect));
   if (command_time > 0) out.add("-u", std::to_string(command_time));
   if (const std::string& user = pdsh.user.empty() ? args.user : pdsh.user; !user.empty())
     out.add("-l", user);
   add_flags(pdsh, here, out);
   out.notes.insert(out.notes.end(), args.notes.begin(), args.notes.end());
-  if (has_repeated(targets))
+  if (has_repeated_host(targets))
     out.notes.emplace_back("hosts that are named more than once run the command once");
-  out.add("-w", host_list(targets, args.port));
+  out.add("-w", pdsh_host_list(targets, args.port));
   out.words.emplace_back("--");
   if (command.empty()) out.prompt = "pdsh> ";
   if (!here && !path.empty()) out.words.push_back(path);

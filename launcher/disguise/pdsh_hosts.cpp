@@ -65,7 +65,7 @@ class Targets {
       read_file(*list, 0, names_);
     }
     if (!named_)
-      usage_error("pdsh: no remote hosts specified",
+      usage_error(fmt::format("{}: no remote hosts specified", choice_.program),
                   "give -w HOSTS, -g GROUP or -a, or the variable WCOLL");
     drop(excluded_);
     apply_patterns();
@@ -99,7 +99,7 @@ class Targets {
     if (text.starts_with('@'))
       return append(into,
                     names_of([&](HostListParser& list) { list.add(text, out ? "-x" : "-w"); }));
-    if (out) return append(into, pdsh_expanded(text, "-x"));
+    if (out) return append(into, pdsh_expanded(text, "-x", choice_.program));
     add_hosts(text);
   }
 
@@ -111,8 +111,8 @@ class Targets {
     const bool is_address = colon != std::string_view::npos && text.substr(colon).starts_with("::");
     if (colon != std::string_view::npos && !is_address) {
       if (at != std::string_view::npos && colon > at)
-        usage_error(fmt::format("pdsh: {} is not of the form [rcmd_type:][user@]hosts",
-                                quoted(printable_text(text))),
+        usage_error(fmt::format("{}: {} is not of the form [rcmd_type:][user@]hosts",
+                                choice_.program, quoted(printable_text(text))),
                     "for example: ssh:ann@node[1-4]");
       target.rcmd = text.substr(0, colon);
       text.remove_prefix(colon + 1);
@@ -121,7 +121,7 @@ class Targets {
       target.user = text.substr(0, end);
       text.remove_prefix(end + 1);
     }
-    for (const std::string& name : pdsh_expanded(text, "-w")) {
+    for (const std::string& name : pdsh_expanded(text, "-w", choice_.program)) {
       names_.push_back(name);
       if (!target.rcmd.empty() || !target.user.empty()) settings_.try_emplace(name, target);
     }
@@ -147,7 +147,7 @@ class Targets {
       }
       line = line.substr(0, line.find('#'));
       for (const std::string_view item : items_of(line, ", \t"))
-        append(into, pdsh_expanded(item, path));
+        append(into, pdsh_expanded(item, path, choice_.program));
     }
   }
 
@@ -155,7 +155,8 @@ class Targets {
   bool fill_from_groups() {
     const bool all = choice_.all || choice_.all_but_skipped;
     if (all && !choice_.groups.empty())
-      usage_error("pdsh: -a or -A cannot be combined with -g", "give only one of them");
+      usage_error(fmt::format("{}: -a or -A cannot be combined with -g", choice_.program),
+                  "give only one of them");
     if (!all && choice_.groups.empty()) return false;
     named_ = true;
     if (all && groups_->genders() == nullptr) {
@@ -227,7 +228,8 @@ class Targets {
       if (const int error = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
         char why[256];
         ::regerror(error, &compiled, why, sizeof why);
-        usage_error(fmt::format("pdsh: pattern {}: {}", quoted(printable_text(pattern)), why));
+        usage_error(fmt::format("{}: pattern {}: {}", choice_.program,
+                                quoted(printable_text(pattern)), why));
       }
       std::erase_if(names_, [&compiled, out = out](const std::string& name) {
         return (::regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0) == out;
@@ -248,7 +250,8 @@ class Targets {
   /// Adds the users and types of -w, then of the attribute pdsh_rcmd_type: `[user@][type]`.
   [[nodiscard]] std::vector<PdshTarget> with_users() const {
     if (names_.empty())
-      usage_error("pdsh: no remote hosts specified", "-x, -X or a pattern excludes all of them");
+      usage_error(fmt::format("{}: no remote hosts specified", choice_.program),
+                  "-x, -X or a pattern excludes all of them");
     std::vector<PdshTarget> targets;
     for (const std::string& name : names_) {
       PdshTarget target{.name = name};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/disguise/disguise.h"
@@ -16,6 +17,7 @@ struct PdshTarget {
 
 /// The options that choose targets.
 struct PdshChoice {
+  std::string_view program = "pdsh";    // for messages
   std::vector<std::string> targets{};   // -w, each a list
   std::vector<std::string> excluded{};  // -x
   std::vector<std::string> groups{};    // -g

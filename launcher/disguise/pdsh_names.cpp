@@ -38,10 +38,11 @@ bool sorts_before(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::vector<std::string> pdsh_expanded(std::string_view item, std::string_view origin) {
+std::vector<std::string> pdsh_expanded(std::string_view item, std::string_view origin,
+                                       std::string_view program) {
   const auto names = expand_host_ranges(item);
   if (const auto* problem = std::get_if<RangeProblem>(&names))
-    usage_error(fmt::format("pdsh: {} {}: {}", origin, quoted(printable_text(item)),
+    usage_error(fmt::format("{}: {} {}: {}", program, origin, quoted(printable_text(item)),
                             printable_text(problem->message)),
                 problem->hint);
   return std::get<std::vector<std::string>>(names);

@@ -8,8 +8,9 @@
 namespace ds::launcher {
 
 /// Returns the names of an expression such as foo[0-3]-eth0; `origin` is the option or file with
-/// it. Errors:  Error{usage}.
-std::vector<std::string> pdsh_expanded(std::string_view expression, std::string_view origin);
+/// it, and `program` the launcher, for messages. Errors:  Error{usage}.
+std::vector<std::string> pdsh_expanded(std::string_view expression, std::string_view origin,
+                                       std::string_view program);
 
 /// Sorts the names by the text before their last number, then by that number; each comes once.
 void sort_as_pdsh(std::vector<std::string>& names);

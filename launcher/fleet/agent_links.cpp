@@ -116,7 +116,10 @@ void AgentLinks::stop_self(Clock::time_point latest) {
     }));
     return;
   }
-  ::kill(::getpid(), SIGSTOP);
+  if (events_.stop_self)
+    events_.stop_self();
+  else
+    ::kill(::getpid(), SIGSTOP);
   events_.on_continued();
 }
 

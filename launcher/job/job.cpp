@@ -50,7 +50,8 @@ Job::Job(asio::io_context& io, JobRequest request)
                       [this] {
                         mpi_.resume(Clock::now());
                         feed(Continued{});
-                      }}),
+                      },
+                  .stop_self = [this] { stop_self(); }}),
       timer_(io,
              [this] {
                if (output_.still_busy()) feed(OutputHeld{});
@@ -231,6 +232,7 @@ void Job::redact(Output& output) {
 void Job::on_rank_started(const Started& started) {
   feed(RankStarted{started.rank, started.pid});
   if (state_.ranks_started() < state_.placement().world_size()) return;
+  show_ranks();
   if (const auto on_running = std::exchange(request_.on_running, {})) on_running();
 }
 

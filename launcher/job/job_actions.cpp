@@ -32,6 +32,7 @@ void Job::perform(const SendSpec& action) {
   Spec spec = make_spec(request_, state_.placement(), action.node, identity_, hello(action.agent),
                         route(action.agent).local);
   if (action.node == 0 && state_.finds_master()) master_.open_door(spec);
+  if (MpirView::being_debugged()) spec.node_timeout_ms = 0;  // it may stop this process for hours
   output_.fill(spec, state_.placement());
   last_agents_[action.node] = action.agent;
   links_.send(action.agent, std::move(spec));
@@ -47,9 +48,11 @@ void Job::perform(const SendGo& action) {
   error_files_.clear();  // of an earlier epoch
   output_.start(state_.placement(), hosts);
   if (request_.mpi != MpiWire::none) begin_fences();
+  begin_debugging();
   const std::uint16_t port = request_.master.port != 0 ? request_.master.port : action.master_port;
-  send_to_busy(Go{
-      {{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}}});
+  send_to_busy(
+      Go{{{contract::kMasterAddr, chosen_master()}, {contract::kMasterPort, std::to_string(port)}},
+         holds_ranks_});
   phases_.begin(state_.placement().world_size());
   if (training_ && training_->begin()) order_save();
   const auto reader = static_cast<std::size_t>(request_.logs.input.rank);
@@ -91,6 +94,7 @@ void Job::perform(const Conclude& action) {
   words.incomplete_logs = output_.incomplete_logs();
   if (training_) words.checkpoint = training_->checkpoint();
   for (const std::string& paragraph : verdict_paragraphs(verdict, words)) perform(Say{paragraph});
+  tell_debugger(verdict.cause);
   const std::string json = verdict_json(verdict, words, job_id_text(identity_.id));
   try {
     if (!request_.verdict_file.empty()) write_verdict_file(request_.verdict_file, json);

@@ -13,6 +13,7 @@
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_input.h"
 #include "launcher/job/master_finder.h"
+#include "launcher/job/mpir_table.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/job/start_phases.h"
@@ -74,6 +75,12 @@ class Job {
   void pass_fences();
   void begin_fences();
   void look_at_fences();
+
+  // job_debugger.cpp: parallel debuggers.
+  void begin_debugging();
+  void show_ranks();
+  void stop_self();
+  void tell_debugger(const Cause& cause);
 
   // job_actions.cpp; links_ performs actions on one agent.
   template <class T>
@@ -139,6 +146,9 @@ class Job {
   MasterFinder master_;
   FenceGather mpi_;
   ModexRelay modex_;
+  MpirView debugger_;
+  bool holds_ranks_ = false;  // the ranks of this epoch start stopped
+  bool ranks_shown_ = false;  // the next stop_self() waits for the debugger
   JobControl control_;
   std::optional<int> code_;
   // After the end: all output is written, and clients of the private socket are notified.

@@ -38,6 +38,7 @@ struct PhaseReached {  // of the start of a training, by all ranks
   std::string name{};
   Clock::time_point at{};
 };
+struct RanksHeld {};  // all ranks have started and are stopped, for a debugger
 struct RankExited {
   int rank = 0;
   RankEnd end{};
@@ -68,7 +69,7 @@ struct SizeWanted {  // the number of nodes that the job shall have at most
   int nodes = 0;
 };
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted,
+                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
                            PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
                            Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
                            HostAdded, HostRetired, SizeWanted, Tick>;
@@ -138,6 +139,12 @@ class JobState {
   /// Returns the number of ranks of this epoch that have not ended.
   [[nodiscard]] int ranks_left() const { return ranks_left_; }
   [[nodiscard]] int ranks_started() const { return ranks_started_; }
+  /// Returns the pid of each rank on its node; 0: not started yet.
+  [[nodiscard]] std::vector<int> pids() const {
+    std::vector<int> pids;
+    for (const auto& rank : ranks_) pids.push_back(rank.pid);
+    return pids;
+  }
   /// Sets the grace of stops that begin from now on.
   void set_grace(std::chrono::milliseconds grace) { policy_.grace = grace; }
   [[nodiscard]] bool finds_master() const { return policy_.find_master; }
@@ -188,6 +195,9 @@ class JobState {
   void handle(const MasterMissing& event);
   void handle(const RankStarted& event);
   void handle(const PhaseReached& event);
+  void handle(const RanksHeld&) {
+    if (!only_writes()) fleet_.suspend();
+  }
   void begin_epoch();
   void begin_when_ready();
   void cannot_start();

@@ -81,6 +81,10 @@ RankEnd rank_end(const Exited& exited) {
       return {ExitStatus::exited(1),
               fmt::format("cannot be bound to its processors (--bind): {}", why),
               {}};
+    case Exited::Stage::hold:
+      return {ExitStatus::exited(1),
+              fmt::format("cannot be stopped at its start for the debugger (ptrace): {}", why),
+              {}};
     case Exited::Stage::exec:
       const bool missing = exited.spawn_errno == ENOENT || exited.spawn_errno == ELIBACC;
       const std::string reason = missing                       ? why_missing(exited)

@@ -168,11 +168,18 @@ void TlsSession::send(std::span<const std::byte> plain) {
 }
 
 Bytes TlsSession::take_wire() {
-  Bytes wire(BIO_ctrl_pending(out_));
-  if (wire.empty()) return wire;
-  const int got = BIO_read(out_, wire.data(), static_cast<int>(wire.size()));
-  DS_ASSERT(got == static_cast<int>(wire.size()), "memory gives all");
+  Bytes wire;
+  take_wire(wire);
   return wire;
+}
+
+std::size_t TlsSession::take_wire(Bytes& into) {
+  const std::size_t count = BIO_ctrl_pending(out_);
+  if (count == 0) return 0;
+  if (into.size() < count) into.resize(count);
+  const int got = BIO_read(out_, into.data(), static_cast<int>(count));
+  DS_ASSERT(got == static_cast<int>(count), "memory gives all");
+  return count;
 }
 
 void TlsSession::close() {

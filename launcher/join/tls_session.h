@@ -34,6 +34,9 @@ class TlsSession {
   void send(std::span<const std::byte> plain);
   /// Returns the bytes to send over the wire now.
   Bytes take_wire();
+  /// Puts these bytes at the beginning of `into`, which only grows, and returns their number. A
+  /// caller that keeps the buffer pays for no allocation and no zeros.
+  std::size_t take_wire(Bytes& into);
   [[nodiscard]] bool established() const { return established_; }
   /// Returns whether the peer has sent its close alert: no byte is missing.
   [[nodiscard]] bool ended() const { return ended_; }

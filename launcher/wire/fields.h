@@ -57,7 +57,7 @@ void fields(auto& a, Spec& m) {
   a("bind", m.bind), a("tell_binding", m.tell_binding), a("leave", m.leave);
   a("mpi", m.mpi), a("level", m.level);
 }
-void fields(auto& a, Go& m) { a("env", m.env); }
+void fields(auto& a, Go& m) { a("env", m.env), a("suspended", m.suspended); }
 void fields(auto& a, Signal& m) { a("signo", m.signo), a("rank", m.rank); }
 void fields(auto&, Kill&) {}
 void fields(auto& a, Stop& m) { a("grace_ms", m.grace_ms); }
@@ -123,7 +123,7 @@ void fields(auto& a, PmixRank& m) { a("rank", m.rank), a("step", m.step); }
 void fields(auto& a, PmixLine& m) { a("rank", m.rank), a("text", m.text); }
 
 // The largest value of each enumeration that travels.
-constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::bind; }
+constexpr Exited::Stage last_value(Exited::Stage /*any*/) { return Exited::Stage::hold; }
 constexpr Bind last_value(Bind /*any*/) { return Bind::level; }
 constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }

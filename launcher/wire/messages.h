@@ -113,9 +113,11 @@ struct Spec {
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 /// Starts the ranks: all nodes are ready. `env` (MASTER_PORT...) is for all ranks. It overrides
-/// Spec::env; RankSpec::env overrides it.
+/// Spec::env; RankSpec::env overrides it. `suspended`: programs stop before their first
+/// instruction, and the node is as after Suspend.
 struct Go {
   EnvList env{};
+  bool suspended = false;
   friend bool operator==(const Go&, const Go&) = default;
 };
 /// A signal for the main process of every rank, or of one rank.
@@ -264,7 +266,8 @@ bool operator==(const Output& a, const Output& b);
 /// A rank has ended or could not be started. Exited overtakes waiting output; Bye comes after all
 /// output.
 struct Exited {
-  enum class Stage : std::uint8_t { none, fork, chdir, exec, bind };  // where the start failed
+  /// Where the start failed; hold: the program cannot be stopped after exec.
+  enum class Stage : std::uint8_t { none, fork, chdir, exec, bind, hold };
   std::int32_t rank = 0;
   std::int32_t wait_status = 0;  // of waitpid(2), if stage is none; -1: not known
   Stage stage = Stage::none;

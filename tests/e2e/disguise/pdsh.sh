@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests dslaunch under the names pdsh and dshbak without the real programs: translation, exit codes, interrupts, the prompt.
+# Tests dslaunch under the names pdsh, pdcp, rpdcp and dshbak without the real programs: translation, exit codes, interrupts, the prompt.
 # same_as_pdsh.sh compares the output with theirs.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 mkdir bin
-for name in pdsh dshbak; do
+for name in pdsh pdcp rpdcp dshbak; do
   ln -s "$dslaunch" "bin/$name"
   "bin/$name" --help | grep -q "^dslaunch as $name: " || die "$name --help"
 done
@@ -17,7 +17,16 @@ expect 0 'as --print'
 [ "$(cat out)" = "dslaunch exec --style pdsh -n --leave -f 4 -u 20 -S -w 'n[1,3],ann@n4' -- 'uname -r'" ] || die 'as --print'
 run as --print dshbak -c
 expect 64 'dshbak has no equivalent'
-for words in 'pdsh x' 'pdsh -w' 'pdsh -R rsh -w a x' 'pdsh -y x' 'pdsh -w a[1 x' 'dshbak -c -d x' 'dshbak -f'; do
+run as --print pdcp -r -f 4 -u 20 -w 'n[1-3],ann@n4' -x n2 'a b' /tmp
+expect 0 'as --print pdcp'
+[ "$(cat out)" = "dslaunch copy -r -u 20 -w 'n[1,3],ann@n4' 'a b' /tmp" ] || die 'as --print pdcp'
+grep -qx 'dslaunch: as pdcp: -f has no effect: all nodes at the same time; see --fanout of dslaunch copy' err || die 'pdcp -f'
+run as --print rpdcp -p -w n1 log .
+[ "$(cat out)" = 'dslaunch rcopy -p -w n1 log .' ] || die 'as --print rpdcp'
+bin/pdcp -w n1 missing /tmp >out 2>err
+[ $? = 65 ] && grep -q '^dslaunch: cannot copy missing: No such file or directory' err || die 'pdcp runs copy'
+bin/rpdcp -w n1 -V >out 2>err && grep -q '^dslaunch ' out || die 'rpdcp -V'
+for words in 'pdcp -w n1 x' 'pdcp -R exec -w n1 x y' 'rpdcp -q -w n1 x y' 'pdsh x' 'pdsh -w' 'pdsh -R rsh -w a x' 'pdsh -y x' 'pdsh -w a[1 x' 'dshbak -c -d x' 'dshbak -f'; do
   # shellcheck disable=SC2086
   run as $words
   expect 64 "$words"

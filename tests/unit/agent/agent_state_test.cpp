@@ -161,6 +161,26 @@ TEST_CASE("a silent root is lost after the node timeout, not before, and not whi
   CHECK(paused.wake_at() > kT0 + 1h);
 }
 
+TEST_CASE("a root that a debugger has stopped is not lost by its silence") {
+  AgentState state = running();
+  state.on(RootTraced{}, kT0 + 7s);
+  CHECK(state.on(TimePassed{}, kT0 + 14s) == Actions{Send{Heartbeat{}}});
+  CHECK(std::ranges::count(state.on(TimePassed{}, kT0 + 15s), AgentAction(SignalMains{SIGTERM})) ==
+        1);
+}
+
+TEST_CASE("a job that starts suspended goes on at Resume, and waits for it without a limit") {
+  AgentState state(kT0);
+  state.on(FrameCame{spec_of(1)}, kT0);
+  state.on(PortHeld{}, kT0);
+  CHECK(state.on(FrameCame{Go{{}, true}}, kT0) == Actions{StartRanks{{}, true}});
+  CHECK(state.suspended());
+  CHECK(state.on(TimePassed{}, kT0 + 1h) == Actions{Send{Heartbeat{}}});
+  CHECK_MESSAGE(state.on(FrameCame{Suspend{}}, kT0 + 1h).empty(), "it is suspended already");
+  CHECK(state.on(FrameCame{Resume{}}, kT0 + 1h) == Actions{Act::resume_ranks});
+  CHECK(!state.suspended());
+}
+
 TEST_CASE("the message about a silent root gives fractions of seconds") {
   Spec spec = spec_of(1);
   spec.node_timeout_ms = 800;

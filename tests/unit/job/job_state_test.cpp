@@ -159,6 +159,13 @@ TEST_CASE("suspension stops all clocks") {
   CHECK(job.wake_at() == kT0 + 100s + 500ms);
 }
 
+TEST_CASE("ranks that are held for a debugger suspend the job until it goes on") {
+  JobState job = started_job(1, 2, {.node_timeout = 3s});
+  CHECK(text_of(job.on(RanksHeld{}, kT0)) == "suspend, suspend self");
+  CHECK(job.wake_at() == ds::Clock::time_point::max());
+  CHECK(text_of(job.on(Continued{}, kT0 + 1h)) == "resume");
+}
+
 TEST_CASE("a closed output ends the job as SIGPIPE would") {
   JobState job = started_job(1, 1);
   CHECK(text_of(job.on(OutputClosed{}, kT0)) == "stop 0 10000");

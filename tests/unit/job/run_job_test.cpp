@@ -8,6 +8,7 @@
 
 #include "engine/base/unique_fd.h"
 #include "launcher/job/job.h"
+#include "launcher/job/mpir_symbols.h"
 #include "unit/job/fake_transport.h"
 #include "unit/job/job_helpers.h"
 
@@ -211,4 +212,36 @@ TEST_CASE("control bytes of an agent's reason do not reach the terminal") {
       agent_with(0));
   CHECK(seen.code == 69);
   CHECK(seen.err == "dslaunch: n0: bad ?[2J thing (stage: agent start)\n");
+}
+
+TEST_CASE("ranks are held for a debugger that has started this process, and then go on") {
+  MPIR_being_debugged = 1;
+  std::vector<std::string> heard;
+  const Seen seen = run_with(
+      1, [](const Host&, FakeAgent& agent) { greet(agent); },
+      [&](FakeAgent& agent, const Message& message) {
+        if (const auto* spec = std::get_if<Spec>(&message)) {
+          CHECK_MESSAGE(spec->node_timeout_ms == 0, "the debugger may stop this process for hours");
+          agent.say(Ready{});
+        }
+        if (const auto* go = std::get_if<Go>(&message)) {
+          heard.emplace_back(go->suspended ? "go, suspended" : "go");
+          agent.say(Started{.rank = 0, .pid = 4711});
+        }
+        if (std::holds_alternative<Suspend>(message)) {
+          heard.emplace_back("suspend");
+          REQUIRE(MPIR_proctable_size == 1);
+          CHECK(MPIR_proctable[0].pid == 4711);
+          CHECK(std::string(MPIR_proctable[0].host_name) == "n0");
+          CHECK(std::string(MPIR_proctable[0].executable_name) == "true");
+        }
+        if (!std::holds_alternative<Resume>(message)) return;
+        heard.emplace_back("resume");
+        agent.say(Exited{.rank = 0, .wait_status = 3 << 8});
+        agent.say(Bye{});
+      });
+  MPIR_being_debugged = 0;
+  CHECK(seen.code == 3);
+  CHECK(heard == std::vector<std::string>{"go, suspended", "suspend", "resume"});
+  CHECK_MESSAGE(MPIR_proctable == nullptr, "the job is over");
 }
