@@ -48,7 +48,10 @@ void JobState::begin_change(EpochRecord change, bool paused) {
 /// A rank has exited with 94: by itself, or because it was told to pause.
 void JobState::ranks_paused() {
   EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
-  if (pause_by_) change = std::exchange(planned_, {});
+  if (pause_by_) {
+    change = std::exchange(planned_, {});
+    change.seen = whole_micros(now_ - (*pause_by_ - pause_limit()));  // since the order
+  }
   begin_change(std::move(change), /*paused=*/true);
 }
 

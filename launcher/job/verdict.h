@@ -116,7 +116,8 @@ struct EpochRecord {
   std::uint64_t epoch = 0;  // the new one
   int nodes_before = 0, nodes = 0;
   int ranks_before = 0, ranks = 0;
-  // Of a lost node: from its last message until the loss was noticed.
+  // Of a lost node: from its last message until the loss was noticed. Of a pause that the launcher
+  // ordered: from the order until the first rank had paused.
   std::chrono::microseconds seen{};
   // From then on, or from the start of the job: until no rank of the earlier epoch ran, until the
   // new one had its nodes, until all its ranks ran.

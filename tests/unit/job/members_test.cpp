@@ -256,6 +256,14 @@ TEST_CASE("a training: KILL at once after a loss, a pause for hosts that join") 
   CHECK(let_pass(job, {0, 2}, kT0 + 6s) == "say, PauseRanks");
   CHECK(text_of(job.on(exited(0, 94), kT0 + 7s)) == "say");
   CHECK(clear(job, {0}, kT0 + 7s) == "say, spec 0, spec 1 to 2");
+  job.on(SignalReceived{SIGINT}, kT0 + 7s);
+  job.on(AgentDone{0}, kT0 + 7s);
+  const auto actions = job.on(AgentDone{2}, kT0 + 7s);
+  const auto& verdict = std::get<Conclude>(actions.back()).verdict;
+  REQUIRE(verdict.epochs.size() == 3);
+  CHECK(verdict.epochs[2].kind == EpochRecord::Kind::joined);
+  CHECK(verdict.epochs[2].why == "n1 is ready");
+  CHECK(verdict.epochs[2].seen == 1s);  // from the order to the first 94
 }
 
 TEST_CASE("a pause that is not obeyed is said once, and the epoch goes on") {
