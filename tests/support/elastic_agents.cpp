@@ -203,7 +203,7 @@ class Epoch {
     if (const auto* phase = std::get_if<PhaseBegun>(&*message))
       fmt::print("epoch {} phase {} {:.3f}\n", number_, phase->name,
                  seconds_of(Clock::now() - started_));
-    if (const auto* step = std::get_if<StepDone>(&*message)) on_step(step->step);
+    if (const auto* step = std::get_if<StepDone>(&*message)) on_step(*step);
   }
 
   void answer(std::size_t rank, std::int64_t id, const NodeMemory& node) {
@@ -219,10 +219,11 @@ class Epoch {
     send(KeptEnd{.id = id, .files = static_cast<std::int64_t>(node.size())}, -1);
   }
 
-  void on_step(std::int64_t step) {
+  // A node that is lost before the epoch has kept its states would be a second loss in one epoch.
+  void on_step(const StepDone& done) {
     if (!std::exchange(has_stepped_, true) && number_ > 0)
       fmt::print("epoch {} first_step {:.3f}\n", number_, seconds_of(Clock::now() - event_));
-    if (phase_.event == "end" || step < phase_.step || happened_) return;
+    if (phase_.event == "end" || done.step < phase_.step || done.kept < 0 || happened_) return;
     happened_ = Clock::now();
     if (phase_.event == "pause") {
       send_datagram(ranks_.back().socket.get(), encode(RankMessage(PauseOrder{})));

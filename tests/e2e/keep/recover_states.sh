@@ -5,10 +5,11 @@
 agents=$DS_TESTS/elastic_agents
 mkdir "$work/disk"
 common=(determinism.virtual_ranks=12 batch.global=24 determinism.order=boundary train.steps=16 optimizer.clip=0.5)
+slow=debug.slow_data=0:40
 
 # history NAME SCRIPT KEYS...: report of the agents in $work/NAME.agents, run folder $work/NAME
 history() {
-  DSLAUNCH_JOB_ID="job-$1" timeout 200 "$agents" "$work/$1" "$2" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${common[@]}" "${@:3}" \
+  DSLAUNCH_JOB_ID="job-$1" timeout 200 "$agents" "$work/$1" "$2" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${common[@]}" $slow "${@:3}" \
     >"$work/$1.agents" 2>&1 </dev/null || fail "$1: the agents failed: $(cat "$work/$1.agents")"
   grep -q "timed out\|bad message" "$work/$1.agents" && fail "$1: $(cat "$work/$1.agents" "$work/$1".e*.r0.out)"
 }
@@ -74,7 +75,7 @@ says flips 1 "^resume   step $((${step:-0} - 3)) from memory"
 same flips
 history buddies "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
 says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
-says buddies 1 "^checkpoint: step [36] resumed from"
+says buddies 1 "^checkpoint: step [0-9]+ resumed from"
 same buddies
 [ "$(event buddies 1 source)" = disk ] || fail "buddies: $(cat "$work/buddies/metrics.jsonl")"
 history nothing "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1
@@ -84,7 +85,7 @@ same nothing
 [ "$(event nothing 1 source) $(event nothing 1 step)" = "new 0" ] || fail "nothing: $(cat "$work/nothing/metrics.jsonl")"
 
 # The lock of the epoch before does not delay the next one; with memory no checkpoint is opened.
-history saves "a,b:1 kill 1 at 8; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=3
+history saves "a,b:1 kill 1 at 12; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=7
 says saves 1 "^resume   step [0-9]+ from memory"
 ! grep -q "saves there" "$work"/saves.e1.r*.out || fail "saves: waited for the lock of its own job"
 same saves

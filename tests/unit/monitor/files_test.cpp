@@ -202,6 +202,16 @@ TEST_CASE("run.json: what is known before the first step") {
   CHECK(json["local_ranks"] == 4);
 }
 
+namespace {
+
+std::string run_json_of(const std::string& job) {
+  ds::RunStart start;
+  start.job = job;
+  return ds::run_start_json(start);
+}
+
+}  // namespace
+
 TEST_CASE("a later epoch continues the folder of its job, and no other folder") {
   const Folder folder;
   for (const bool has_dir : {true, false}) {
@@ -209,7 +219,7 @@ TEST_CASE("a later epoch continues the folder of its job, and no other folder") 
     if (has_dir) config.log.dir = folder / "out";
     const ds::RunFolder first = ds::RunFolder::create(config, "tiny", {.job = "j1", .epoch = 0});
     CHECK_FALSE(first.is_continued());
-    first.write("run.json", ds::run_start_json({.job = "j1"}));
+    first.write("run.json", run_json_of("j1"));
     first.write("metrics.jsonl", "{}\n");
     const ds::RunFolder next = ds::RunFolder::create(config, "tiny", {.job = "j1", .epoch = 2});
     CHECK(next.is_continued());
@@ -223,7 +233,7 @@ TEST_CASE("a later epoch continues the folder of its job, and no other folder") 
 }
 
 TEST_CASE("the job of a run.json") {
-  CHECK(ds::job_of_run(ds::run_start_json({.job = "a \"b\""})) == "a \"b\"");
+  CHECK(ds::job_of_run(run_json_of("a \"b\"")) == "a \"b\"");
   for (const char* text : {"", "{", "[]", "{}", R"({"job":1})"})
     CHECK(ds::job_of_run(text).empty());
 }
