@@ -86,7 +86,7 @@ kept_job saved 2 1 3 elastic.every=0 checkpoint.dir="$work/saved.ckpt" train.ste
 exits saved 2 94
 says saved "its states are saved"
 [ "$(ls "$work/saved.ckpt" | grep -c '^step-[0-9]*$')" = 1 ] || fail "saved: $(ls "$work/saved.ckpt")"
-kept_job neither 2 1 2 elastic.every=0 train.steps=5
+kept_job neither 2 1 2 elastic.every=0 train.steps=300
 exits neither 2 0
 says neither "not paused at step"
 
