@@ -86,15 +86,18 @@ kept_job saved 2 1 3 elastic.every=0 checkpoint.dir="$work/saved.ckpt" train.ste
 exits saved 2 94
 says saved "its states are saved"
 [ "$(ls "$work/saved.ckpt" | grep -c '^step-[0-9]*$')" = 1 ] || fail "saved: $(ls "$work/saved.ckpt")"
-kept_job neither 2 1 2 elastic.every=0 train.steps=5
+kept_job neither 2 1 2 elastic.every=0 train.steps=300
 exits neither 2 0
 says neither "not paused at step"
 
-# Checkpoints and keeps at the same time; the checkpoints verify.
-kept_job both 2 1 8 elastic.every=1 checkpoint.dir="$work/both.ckpt" checkpoint.every=2 train.steps=1000000
-exits both 2 94
-complete both 8
-"$dsrunner" inspect "$work/both.ckpt" >"$work/inspect" 2>&1 || fail "both: $(cat "$work/inspect")"
+# Checkpoints and keeps at the same time; the checkpoints verify. A pause does not wait for a checkpoint.
+kept_job both 2 1 0 elastic.every=1 checkpoint.dir="$work/both.ckpt" checkpoint.every=2 train.steps=12
+exits both 2 0
+complete both 0
+"$dsrunner" inspect "$work/both.ckpt" >"$work/inspect" 2>&1 && grep -q "step-00000012" "$work/inspect" || fail "both: $(cat "$work/inspect")"
+kept_job leaves 2 1 8 elastic.every=1 checkpoint.dir="$work/leaves.ckpt" checkpoint.every=2 checkpoint.rate=1M train.steps=1000000
+exits leaves 2 94
+complete leaves 8
 
 # Without room for the copies the job says so once and goes on.
 (
