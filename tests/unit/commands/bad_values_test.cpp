@@ -44,6 +44,7 @@ Values nonsense_for(std::string_view argument) {
       {"auto|ssh|local|join|exec:CMD", {"rsh", "exec:", "exec:ssh {nothing}", "exec:'ssh"}},
       {"WHAT", {"nothing-like-it"}},
       {"auto|never|PATH", {}},  // any name is a valid path
+      {"N|MIN:MAX", {}},        // of plan; dsrunner checks it
       {"WHOSE", {"mine"}},
       {"WHEN", {"sometimes"}},
       {"MODE", {"maybe"}},
@@ -97,13 +98,13 @@ Values nonsense_for_name(std::string_view name) {
   return {};
 }
 
-/// The kinds of argument that are any text: only an empty one makes no sense. RATES and PASS are
-/// checked by dsrunner, which knows them (tests/e2e/plan.sh).
+/// The kinds of argument that are any text: only an empty one makes no sense. RATES, PASS and the
+/// N|MIN:MAX of plan are checked by dsrunner, which knows them (tests/e2e/plan.sh).
 bool is_any_text(std::string_view argument) {
   constexpr std::string_view kKinds[] = {"FILE",  "DIR",   "PATH",    "FOLDER",         "USER",
                                          "HOSTS", "GROUP", "PATTERN", "NAMES",          "TEXT",
                                          "NAME",  "RATES", "PASS",    "auto|never|PATH", "FILES",
-                                         "TOKENS", "A,B"};
+                                         "TOKENS", "A,B",   "N|MIN:MAX"};
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 
