@@ -238,23 +238,25 @@ class Epoch {
     for (const RankProcess& rank : ranks_) ::kill(rank.process, SIGKILL);
   }
 
-  /// Changes a byte of the rank's share of the newest complete step: of its own copy, or of all
-  /// copies (flipall).
+  /// Changes a byte of the rank's share of the newest complete step that has two copies of it: of
+  /// its own copy, or of both (flipall).
   void flip() {
     std::map<std::int64_t, std::set<int>> ranks;  // with a share of this epoch, by step
     std::map<std::int64_t, std::vector<int>> copies;
+    std::map<std::int64_t, int> known;  // copies of the rank's share, by step
     for (const auto& [node, held] : memory_) {
       for (const auto& [name, file] : held) {
         const auto share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read();
         if (!share || file.epoch != number_) continue;
         ranks[share->head.state.step].insert(share->part.rank);
         if (share->part.rank != number_in(phase_.whom)) continue;
+        ++known[share->head.state.step];
         if (phase_.event == "flip" && name.find("own") == std::string::npos) continue;
         copies[share->head.state.step].push_back(file.fd.get());
       }
     }
     std::erase_if(ranks, [&](const auto& step) {
-      return static_cast<int>(step.second.size()) < phase_.ranks();
+      return static_cast<int>(step.second.size()) < phase_.ranks() || known[step.first] < 2;
     });
     if (ranks.empty()) return fmt::print("nothing to flip\n");
     const std::int64_t newest = ranks.rbegin()->first;

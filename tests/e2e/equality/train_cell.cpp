@@ -2,6 +2,8 @@
 #include "e2e/equality/train_cell.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -122,7 +124,11 @@ class Rank {
   }
 
   void record(const StepReport& report) {
-    trained_.figures[report.step] = {report.loss, report.grad_norm};
+    // As bits, so that equal steps compare equal also where a skipped step has no number.
+    const auto bits = [](double value) {
+      return std::isnan(value) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(value);
+    };
+    trained_.figures[report.step] = {bits(report.loss), bits(report.grad_norm)};
   }
 
   void take_elastic_steps(const TrainConfig& config, const LoadRequest& request, Trainer& trainer,

@@ -31,7 +31,7 @@ std::string train_parts(const std::string& folder, const Parts& parts, const Pla
 /// What a run computed: the weights, and loss and gradient norm of each step.
 struct Trained {
   std::string hash{};
-  std::map<std::int64_t, std::pair<double, double>> figures{};  // by step
+  std::map<std::int64_t, std::pair<std::uint64_t, std::uint64_t>> figures{};  // bits, by step
   int from_memory = 0;  // memberships that began from memory
   int redone = 0;       // steps that ran again
   friend bool operator==(const Trained&, const Trained&) = default;

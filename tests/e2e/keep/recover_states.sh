@@ -73,7 +73,7 @@ step=$(sed -n 's/^flipped step //p' "$work/flips.agents" | head -1)
 says flips 1 "does not verify on node [ab], and there is no other copy"
 says flips 1 "^resume   step $((${step:-0} - 3)) from memory"
 same flips
-history buddies "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
+history buddies "a,b,c,d:1 kill 0 at 13; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
 says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
 says buddies 1 "^checkpoint: step [0-9]+ resumed from"
 same buddies
