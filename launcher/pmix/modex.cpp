@@ -1,6 +1,5 @@
 // Direct modex: a rank of one node asks for what a rank of another node has published.
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -8,12 +7,6 @@
 #include "launcher/pmix/pmix_host.h"
 
 namespace ds::launcher {
-namespace {
-
-/// Stands for the node that asks: this process wants to know whether a rank has published anything.
-constexpr std::int32_t kOwnQuestion = -1;
-
-}  // namespace
 
 void PmixHost::ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
                    void* call) {
@@ -61,21 +54,12 @@ void PmixHost::take(ModexAnswer&& message) {
 }
 
 void PmixHost::take(const ModexAsk& message) {
+  auto* const question = new Question{message};
   bool ended = false;
   {
     const std::lock_guard lock(mutex_);
-    ended = ended_.contains(message.rank);
-  }
-  request(message);
-  if (ended) give_up_after_pending(message.rank);
-}
-
-/// Asks the library for what a rank of this node has published.
-void PmixHost::request(const ModexAsk& message) {
-  auto* const question = new Question{message};
-  {
-    const std::lock_guard lock(mutex_);
     questions_.insert(question);
+    ended = ended_.contains(message.rank);
   }
   const auto take_data = [](pmix_status_t status, char* data, std::size_t size, void* call) {
     const std::unique_ptr<Question> asked(static_cast<Question*>(call));
@@ -88,15 +72,16 @@ void PmixHost::request(const ModexAsk& message) {
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, take_data, question);
   if (status != PMIX_SUCCESS) {
     const std::unique_ptr<Question> owned(question);
-    answer(question, status, {});
+    return answer(question, status, {});
   }
+  if (ended) give_up_after_pending(message.rank);
 }
 
-/// Sends the answer, unless the request was given up or is our own.
+/// Sends the answer, unless the request was given up.
 void PmixHost::answer(Question* question, pmix_status_t status, std::string&& data) {
   {
     const std::lock_guard lock(mutex_);
-    if (questions_.erase(question) == 0 || question->ask.node == kOwnQuestion) return;
+    if (questions_.erase(question) == 0) return;
   }
   write(ModexAnswer{.node = question->ask.node,
                     .id = question->ask.id,
@@ -109,7 +94,6 @@ void PmixHost::rank_ended(std::int32_t rank) {
     const std::lock_guard lock(mutex_);
     ended_.insert(rank);
   }
-  request(ModexAsk{.rank = rank, .node = kOwnQuestion});
   give_up_after_pending(rank);
 }
 
@@ -132,22 +116,7 @@ void PmixHost::give_up(std::int32_t rank) {
     for (Question* each : questions_)
       if (each->ask.rank == rank) open.push_back(each);
   }
-  for (Question* each : open) {
-    if (each->ask.node == kOwnQuestion) forget(rank);
-    answer(each, PMIX_ERR_NOT_FOUND, {});
-  }
-}
-
-/// Makes the library ask its host about a rank of this node that has published nothing: its own
-/// requests of this node may wait for the rank without a limit. The library asks for ranks that are
-/// not registered, at the moment when as many ranks are registered as it expects.
-void PmixHost::forget(std::int32_t rank) {
-  const auto ignore = [](pmix_status_t /*status*/, void* /*call*/) {};
-  pmix_proc_t proc;
-  PMIX_LOAD_PROCID(&proc, mpi_.space.c_str(), static_cast<pmix_rank_t>(rank));
-  PMIx_server_deregister_client(&proc, ignore, nullptr);
-  proc.rank = static_cast<pmix_rank_t>(mpi_.size + 1 + rank);  // a rank that does not exist
-  PMIx_server_register_client(&proc, ::geteuid(), ::getegid(), nullptr, ignore, nullptr);
+  for (Question* each : open) answer(each, PMIX_ERR_NOT_FOUND, {});
 }
 
 }  // namespace ds::launcher

@@ -91,8 +91,6 @@ class PmixHost {
   void answer(Question* question, pmix_status_t status, std::string&& data);
   void give_up_after_pending(std::int32_t rank);
   void give_up(std::int32_t rank);
-  void request(const ModexAsk& message);
-  void forget(std::int32_t rank);
   [[nodiscard]] bool all_are_here(const std::vector<std::int32_t>& ranks) const;
 
   int fd_ = -1;
