@@ -26,6 +26,9 @@ struct RankOrders {
   bool pause = false;  // end the next step together, keep it, and exit with contract::kExitPaused
 };
 
+/// The phase that all ranks reach with the first step of an epoch: it has made progress.
+inline constexpr std::string_view kFirstStepPhase = "first_step";
+
 /// Messages are datagrams of text (docs/protocol.md). Nothing blocks but kept(): a message that the
 /// agent does not take at once is dropped if a later one replaces it (step, phase), else it is sent
 /// with the next call. After the agent's end all calls do nothing.

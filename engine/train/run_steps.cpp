@@ -92,7 +92,7 @@ TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend
     const StepReport report = trainer.step(wishes);
     if (parts.keeper != nullptr) parts.keeper->follow(report);
     if (request.channel != nullptr) {
-      if (step == first) request.channel->tell_phase("first_step");
+      if (step == first) request.channel->tell_phase(kFirstStepPhase);
       if (world.rank() == 0)
         request.channel->tell_step(step, config.train.steps, seconds_of(Clock::now() - start),
                                    parts.keeper == nullptr ? -1 : parts.keeper->kept_step());

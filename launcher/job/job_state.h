@@ -213,6 +213,7 @@ class JobState {
   [[nodiscard]] std::string absent_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
+  [[nodiscard]] bool has_stepped() const;
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/contract.h"
+#include "engine/base/rank_channel.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
 
@@ -20,6 +21,14 @@ std::chrono::microseconds whole_micros(Clock::duration span) {
 
 }  // namespace
 
+/// Returns whether the ranks of a training have finished a step in this epoch. The next one goes on
+/// from there, so it need not be delayed as after a start that fails.
+bool JobState::has_stepped() const {
+  return !verdict_.epochs.empty() &&
+         std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
+                            [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
+}
+
 /// Ends the epoch: another one follows when no rank of this one is left.
 /// `paused`: its ranks exit with 94 by themselves.
 void JobState::begin_change(EpochRecord change, bool paused) {
@@ -32,7 +41,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   change_ = std::move(change);
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_}) at->reset();
   const Clock::duration ran = now_ - begun_at_;
-  if (ran >= kGoodRun) quick_restarts_ = 0;
+  if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
   const bool delayed = change_.counted || (paused && ran < kShortEpoch);
   const std::chrono::milliseconds delay =
       std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);

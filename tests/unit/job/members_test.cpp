@@ -189,6 +189,23 @@ TEST_CASE("a rank's own failure counts, up to --max-restarts") {
   CHECK(goodbye(job, {0, 1}, kT0 + 1s) == "close 1, finish 5, rank 0, 1 after it");
 }
 
+TEST_CASE("after failures in a row an epoch is delayed, unless the one before had made a step") {
+  JobPolicy policy = elastic(2, 2, {.max_restarts = 9});
+  policy.trains = true;
+  for (const bool steps : {false, true}) {
+    JobState job = started(2, 1, policy);
+    for (int restart = 0; restart < 2; ++restart) {
+      if (steps) job.on(PhaseReached{"first_step", kT0}, kT0);
+      const std::string said = said_by(job.on(exited(0, 5), kT0));
+      CHECK(said.ends_with(restart == 0 || steps ? "again\n" : "again in 1 s\n"));
+      job.on(signaled(1, SIGKILL), kT0);
+      clear(job, {0, 1});
+      job.on(Tick{}, kT0 + 1s);
+      ready(job, {0, 1});
+    }
+  }
+}
+
 TEST_CASE("a failure that the loss of a node explains does not count") {
   JobState job = started(2, 1, elastic(1, 2, {.max_restarts = 0}));
   job.on(exited(0, 1), kT0);  // its peer is gone
