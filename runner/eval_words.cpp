@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "engine/config/text_formats.h"
+#include "engine/packing/file_format.h"
 
 namespace ds {
 namespace {

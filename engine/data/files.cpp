@@ -9,7 +9,7 @@
 #include <set>
 
 #include "engine/base/error.h"
-#include "engine/config/text_formats.h"
+#include "engine/packing/file_format.h"
 
 namespace ds {
 namespace {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/config/text_formats.h"
+#include "engine/packing/file_format.h"
 #include "engine/packing/raw_reader.h"
 #include "engine/tokenizer/pattern.h"
 #include "engine/tokenizer/token_model.h"

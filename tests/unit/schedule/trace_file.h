@@ -40,7 +40,7 @@ inline ds::TrainConfig config_of_case(const std::string& words) {
     }
     key->set(config, entry.value);
   }
-  ds::resolve(config, given, 1);
+  ds::resolve(config, given, {});
   return config;
 }
 

@@ -1,5 +1,5 @@
 // The table of endings and formats.
-#include "engine/config/text_formats.h"
+#include "engine/packing/file_format.h"
 
 #include <utility>
 
@@ -7,9 +7,8 @@ namespace ds {
 
 std::optional<std::string_view> format_of_ending(std::string_view path) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
-      {".txt", "text"},    {".jsonl", "jsonl"},     {".ndjson", "jsonl"}, {".json", "jsonl"},
-      {".bin", "tokens"},  {".idx", "tokens"},      {".parquet", "parquet"},
-      {".safetensors", "samples"}};
+      {".txt", "text"},   {".jsonl", "jsonl"}, {".ndjson", "jsonl"},    {".json", "jsonl"},
+      {".bin", "tokens"}, {".idx", "tokens"},  {".parquet", "parquet"}, {".safetensors", "samples"}};
   for (const std::string_view packed : {".gz", ".zst"})
     if (path.ends_with(packed)) path.remove_suffix(packed.size());
   for (const auto& [ending, format] : kEndings)
