@@ -29,6 +29,7 @@ class Training {
   /// Starts an epoch: its ranks have their channels. Returns true if rank 0 must get an order.
   bool begin() {
     running_ = true;
+    step_.reset();  // the last epoch's may be later than where this one begins
     sent_ = wanted_;
     return sent_;
   }

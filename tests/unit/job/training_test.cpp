@@ -50,6 +50,15 @@ TEST_CASE("a step after the resumed one may come in the same frame") {
   CHECK(training.step() == 21);
 }
 
+TEST_CASE("an epoch that begins has no step yet: the last one's may be later") {
+  Training training("/");
+  training.begin();
+  training.take({.step = 12, .steps = 40, .kept = 10, .phases = {}, .checkpoints = {}});
+  training.begin();
+  CHECK(!training.step());
+  CHECK(training.kept() == 10);
+}
+
 TEST_CASE("a request waits for the start of the ranks, and gets its own outcome") {
   Training training("/");
   CHECK(!training.ask());
