@@ -54,10 +54,10 @@ wait_for told # the request was kept
 ask 0 "^step [0-9]* saved in $work/ck/step-[0-9]* (1.4 GiB, stall 12 ms, written in 3.1 s)$" "$id"
 ask 0 "saved in" # the only job
 grep -v 's 0' orders && die "another rank than 0 got an order"
-told_before=$(grep -c 'asked for)' "dslaunch-$id.log")
+before=$(column checkpoint "$id")
 ask 0 "" "$id" --wait 0
-told_more() { [ "$(grep -c 'asked for)' "dslaunch-$id.log")" -gt "$told_before" ]; }
-wait_for told_more
+told_more() { [ "$(column checkpoint "$id")" != "$before" ]; }
+wait_for told_more # the launcher has the news, which may come later than the line
 touch full
 ask 1 "could not save at step [0-9]*: rank 1 on .*: disk full" "$id"
 rm full
