@@ -83,6 +83,10 @@ std::vector<KeptCopy> KeptMemory::own_copies() const {
   return copies;
 }
 
+bool KeptMemory::describes() const {
+  return std::ranges::find(nodes_, node_) - nodes_.begin() == world_.rank();
+}
+
 // One rank of each node, the first one, describes what the node keeps.
 void KeptMemory::describe() {
   std::string problem;
@@ -92,17 +96,16 @@ void KeptMemory::describe() {
     problem = fmt::format("the agent of node {} did not hand out what it keeps: {}",
                           node_names_[static_cast<std::size_t>(node_)], error.what());
   }
-  const bool describes = std::ranges::find(nodes_, node_) - nodes_.begin() == world_.rank();
   world_.about("kept.describe");
   const std::vector<std::string> texts =
-      gather_texts(world_, describes ? copies_text(own_copies()) : std::string());
+      gather_texts(world_, describes() ? copies_text(own_copies()) : std::string());
   std::vector<KeptCopy> copies;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;
     for (KeptCopy& copy : parse_copies(texts[rank], nodes_[rank]))
       copies.push_back(std::move(copy));
   }
-  for (std::string& text : gather_texts(world_, describes ? problem : std::string()))
+  for (std::string& text : gather_texts(world_, describes() ? problem : std::string()))
     if (!text.empty()) problems_.push_back(std::move(text));
   choice_ = choose_kept(copies, run_);
 }
@@ -297,6 +300,22 @@ std::vector<std::string> KeptMemory::report_broken(int chunk) {
   }
   if (!is_usable) ++current_;
   return lines;
+}
+
+std::int64_t KeptMemory::held_bytes() const {
+  std::int64_t bytes = 0;
+  for (const KeptFile& file : files_) bytes += file.bytes;
+  return bytes;
+}
+
+void KeptMemory::drop_other_steps() {
+  if (step() == nullptr || store_ == nullptr || !describes()) return;
+  std::set<std::string> used;
+  for (const std::vector<KeptPlace>& places : step()->places)
+    for (const KeptPlace& place : places)
+      if (place.node == node_) used.insert(place.file);
+  for (const KeptFile& file : files_)
+    if (!used.contains(file.name)) store_->drop(file.name);
 }
 
 void KeptMemory::release() {

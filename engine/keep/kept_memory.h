@@ -50,6 +50,12 @@ class KeptMemory {
   std::vector<std::string> report_broken(int chunk);
   static constexpr int kNotBroken = -1, kUnusable = -2;
 
+  /// Returns the bytes that the agent of this node holds, of all its ranks.
+  [[nodiscard]] std::int64_t held_bytes() const;
+  /// Lets the node keep nothing but step(), with which all ranks go on: what they keep next needs
+  /// the room.
+  void drop_other_steps();
+
   /// Frees what fetch() has received. The checkpoint that it returned is not used afterwards.
   void release();
 
@@ -57,6 +63,7 @@ class KeptMemory {
   std::vector<std::vector<bool>> exchange_needs(const std::vector<bool>& needed);
   void number_nodes(const std::string& own);
   void describe();
+  [[nodiscard]] bool describes() const;  // the first rank of its node
   [[nodiscard]] std::vector<KeptCopy> own_copies() const;
   void open_received(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
   void move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);

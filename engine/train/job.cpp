@@ -246,8 +246,10 @@ Prepared prepare(JobStart start) {
   choose_device_share(config, backend);
   settle_keeping(config.elastic, keep_place(start.request, false));
   build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
-  AutoChoice chosen = plan_launch(config, launch_place(start.request, true),
-                                  workspace_of(*backend.kernels), *backend.device);
+  LaunchPlace place = launch_place(start.request, true);
+  place.held = start.resume.held_bytes();
+  AutoChoice chosen =
+      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device);
   return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
           std::move(imported), std::move(backend), std::move(chosen)};
 }

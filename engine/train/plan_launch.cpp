@@ -15,7 +15,8 @@ MemoryLimits limits_of(const TrainConfig& config, const LaunchPlace& place, cons
   limits.device_is_host = !is_accelerator(config.device);
   if (place.is_here && !device.is_host() && !limits.device)
     limits.device = static_cast<std::int64_t>(device.free_bytes(Tier::device));
-  if (place.is_here) limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host));
+  if (place.is_here)
+    limits.host = static_cast<std::int64_t>(device.free_bytes(Tier::host)) + place.held;
   return limits;
 }
 

@@ -13,6 +13,8 @@ struct LaunchPlace {
   int local_ranks = 1;      // on this rank's node
   bool order_given = true;  // as in SolveRequest
   bool is_here = true;      // the rank runs on this machine, so its free memory is a limit
+  std::int64_t held = 0;    // bytes of this machine that states kept by the last epoch take: the
+                            // ones that this epoch keeps replace them
 };
 
 /// Returns the config with every "auto" chosen for this rank. `device` is the job's, or the CPU if

@@ -214,6 +214,7 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
   began.ranks_before = checkpoint()->manifest().world_size;
   began.bytes_moved = in_memory_ ? memory_->moved_bytes() : 0;
   if (what() == LoadWhat::all) trainer.resume(checkpoint()->manifest().state);
+  if (in_memory_) memory_->drop_other_steps();
   memory_.reset();  // its descriptors keep memory that the agent may drop
   tell(began, trainer, say);
   return began;

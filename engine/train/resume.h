@@ -51,6 +51,8 @@ class Resume {
   /// Returns overrides for the settings that a job keeps from its first start unless they are
   /// given: the number of virtual ranks and the order of sums.
   [[nodiscard]] std::vector<std::string> kept(const LoadRequest& request) const;
+  /// Returns the bytes that the agent of this node holds for the job.
+  [[nodiscard]] std::int64_t held_bytes() const { return memory_ ? memory_->held_bytes() : 0; }
 
   /// Checks that the checkpoint belongs to this model, before anything is built. Errors:
   /// Error{config} with a list of tensors, as require_tensors().

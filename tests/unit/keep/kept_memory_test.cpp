@@ -208,6 +208,30 @@ TEST_CASE("a broken copy is replaced by the other one, then the step by an older
   attempt(1, 11);
 }
 
+TEST_CASE("once all ranks go on from a step, the nodes keep no other one") {
+  NodeFiles first, second;
+  const KeptGroup newer = kept_group(small_manifest(), 12, 3);
+  const KeptGroup older = kept_group(small_manifest(), 11, 3);
+  for (const KeptGroup* group : {&newer, &older})
+    for (const KeptShare& share : group->shares) keep_copies(share, group->whole, {&first, &second});
+  const std::size_t shares = newer.shares.size();
+  REQUIRE(first.count() == 2 * shares);
+  on_ranks({0, 1, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    memory.drop_other_steps();
+    world.barrier(Deadline::after(std::chrono::seconds(20)));
+    if (memory.step()->step() != 12) throw Error(ErrorKind::bug, "another step");
+  });
+  CHECK(first.count() == shares);
+  CHECK(second.count() == shares);
+  on_ranks({0, 1}, [&](Group& world, int node) {
+    const KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node),
+                            "job");
+    if (memory.step() == nullptr || memory.step()->step() != 12)
+      throw Error(ErrorKind::bug, "the step is gone");
+  });
+}
+
 TEST_CASE("an agent that does not answer is told, and its node keeps nothing") {
   NodeFiles first, second;
   const KeptGroup group = kept_group(small_manifest(), 12, 3);
