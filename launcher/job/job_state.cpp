@@ -133,6 +133,7 @@ void JobState::begin_when_ready() {
   if (searching_) return act(FindMaster{port_, known});
   phase_ = Phase::running;
   begun_ = true;
+  unbegun_since_.reset();
   begun_at_ = now_;
   say_missing_at_.reset();
   for (const Node& place : placement_.nodes) fleet_.start(roster_.agent_of(place.node_rank));
@@ -204,11 +205,11 @@ void JobState::handle(const RankStarted& event) {
 Clock::time_point JobState::wake_at() const {
   if (fleet_.suspended() || only_writes()) return Clock::time_point::max();
   Clock::time_point at = fleet_.wake_at();
-  // An overdue restart waits for other events, not for the clock.
-  const auto restart_at = restart_at_ && *restart_at_ > now_ ? restart_at_ : std::nullopt;
+  // What is overdue waits for other events, not for the clock.
+  const auto ahead = [this](const auto& due) { return due && *due > now_ ? due : std::nullopt; };
   for (const auto& other :
-       {say_missing_at_, say_waiting_at_, restart_at, deadline_at_, pre_signal_at_, skew_at_,
-        gather_by_, stop_at_, invite_at_, pause_by_})
+       {say_missing_at_, say_waiting_at_, ahead(restart_at_), deadline_at_, pre_signal_at_, skew_at_,
+        ahead(gather_by_), stop_at_, invite_at_, pause_by_})
     if (other) at = std::min(at, *other);
   if (!redials_.empty()) at = std::min(at, redials_.front().first);
   return at;

@@ -207,6 +207,10 @@ class JobState {
   // job_state_members.cpp: the nodes of epochs of jobs whose number of nodes may change.
   void gather();
   [[nodiscard]] bool awaits_earlier_host() const;
+  /// Returns the number of hosts that the user has not removed.
+  [[nodiscard]] int hosts_left() const {
+    return static_cast<int>(roster_.hosts().size() - retired_.size());
+  }
   void begin_with_members();
   void cannot_gather(bool first);
   void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);
@@ -361,6 +365,8 @@ class JobState {
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
   std::set<int> retired_;        // hosts
   std::set<int> told_of_;        // agents that wait, as was said
+  // When a node was first lost before its ranks began; empty: an epoch has begun since.
+  std::optional<Clock::time_point> unbegun_since_;
   std::map<int, int> tries_;     // by host: failed attempts to reach it, in a row
   std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
 

@@ -42,7 +42,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_}) at->reset();
   const Clock::duration ran = now_ - begun_at_;
   if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
-  const bool delayed = change_.counted || (paused && ran < kShortEpoch);
+  const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
   const std::chrono::milliseconds delay =
       std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
   restart_at_ = now_ + delay;
@@ -93,6 +93,8 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
     searching_ = false;
     say_missing_at_.reset();
     cause_ = cause;
+    if (!unbegun_since_) unbegun_since_ = now_;
+    if (now_ - *unbegun_since_ >= policy_.elastic->max_wait) wanted_ = cause;
     return begin_change(
         {.kind = EpochRecord::Kind::lost, .why = printable(cause_text(placement_, cause))});
   }

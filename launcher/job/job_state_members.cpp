@@ -35,7 +35,7 @@ void JobState::gather() {
   const ElasticPolicy& policy = *policy_.elastic;
   const Gathering now{.here = roster_.seated() + roster_.waiting(),
                       .coming = fleet_.unready(),
-                      .before = first ? 0 : change_.nodes_before,
+                      .before = first ? 0 : std::min(change_.nodes_before, hosts_left()),
                       .overdue = gather_by_ && now_ >= *gather_by_,
                       .earlier = first && awaits_earlier_host(),
                       .nodes = {policy.nodes.least, most_nodes_},

@@ -84,6 +84,7 @@ void OutputHub::fill(Spec& spec, const Placement& placement) {
 
 void OutputHub::start(const Placement& placement, const std::vector<std::string>& hosts) {
   if (prefixes_.ranks() == 0) clock_.start();
+  DS_ASSERT(placement.ranks.size() <= names_.size());
   std::ranges::copy(rank_names(placement, hosts), names_.begin());
   prefixes_.set_names(names_);
   const auto ranks = static_cast<std::ptrdiff_t>(placement.ranks.size());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "engine/base/error.h"
 #include "launcher/hosts/fold_names.h"
@@ -46,6 +48,21 @@ std::vector<Host> hosts_to_add(const ScaleFacts& facts, const std::vector<std::s
                               host.name, counted(ranks, "rank"), counted(facts.most_ranks, "rank")));
   }
   return hosts;
+}
+
+/// Returns the number of ranks of the largest epoch that the hosts allow after the change.
+int largest_world(const ScaleFacts& facts, const ScalePlan& plan) {
+  std::vector<int> ranks;
+  const auto add = [&](const Host& host) {
+    ranks.push_back(place_groups({host}, facts.placing, 0).world_size());
+  };
+  for (std::size_t i = 0; i < facts.hosts.size(); ++i)
+    if (!facts.retired[i] && std::ranges::count(plan.retire, static_cast<int>(i)) == 0)
+      add(facts.hosts[i]);
+  std::ranges::for_each(plan.add, add);
+  std::ranges::sort(ranks, std::greater<>());
+  ranks.resize(std::min(ranks.size(), static_cast<std::size_t>(facts.nodes.most)));
+  return std::accumulate(ranks.begin(), ranks.end(), 0);
 }
 
 std::string list_of(const std::vector<std::string>& names, std::string_view what) {
@@ -92,6 +109,10 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
   if (left < facts.nodes.least)
     return refused(fmt::format("{} would be left; the job needs at least {}",
                                counted(left, "host"), facts.nodes.least));
+  const int most = largest_world(facts, plan);
+  if (most > facts.most_world)
+    return refused(fmt::format("{} could be in one epoch then; the job was started for at most {}",
+                               counted(most, "rank"), facts.most_world));
   if (!removed.empty()) texts.push_back(list_of(removed, "removed"));
   if (!added.empty()) texts.push_back(list_of(added, "added"));
   if (texts.empty()) return refused("nothing changes: give --nodes, --add or --remove");

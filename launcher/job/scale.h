@@ -14,7 +14,9 @@ struct ScaleFacts {
   std::vector<Host> hosts{};   // by number, as in Roster
   std::vector<bool> retired{};  // by number
   PlacementRequest placing{};
-  int most_ranks = 0;  // on one host, as far as the launcher is prepared for it
+  // As far as the launcher is prepared for it:
+  int most_ranks = 0;  // on one host
+  int most_world = 0;  // of an epoch
 };
 
 struct ScaleWish {

@@ -11,7 +11,7 @@ namespace {
 
 /// A job on a, b and c with 2 slots each, started with --nodes 2:4; d has left.
 ScaleFacts facts() {
-  ScaleFacts facts{.nodes = {2, 4}, .most_nodes = 4, .most_ranks = 2};
+  ScaleFacts facts{.nodes = {2, 4}, .most_nodes = 4, .most_ranks = 2, .most_world = 8};
   for (const char* name : {"a", "b", "c", "d"}) {
     Host host;
     host.name = name;
@@ -41,6 +41,15 @@ TEST_CASE("another number of nodes, hosts that join and hosts that leave") {
   CHECK(plan.add[1].slots == 1);
   CHECK(plan.add[2].name == "d");  // a host that has left may join again
   CHECK(plan.most_nodes == 4);
+}
+
+TEST_CASE("no epoch may have more ranks than the job was started for, whoever leaves") {
+  ScaleFacts uneven = facts();  // a:2 b:2 c:2, and e:2 would make 8
+  uneven.most_world = 7;
+  CHECK(plan_scale(uneven, {.add = {"e:1"}}).problem.empty());
+  CHECK(plan_scale(uneven, {.add = {"e:2"}}).problem ==
+        "8 ranks could be in one epoch then; the job was started for at most 7");
+  CHECK(plan_scale(uneven, {.add = {"e:2"}, .remove = {"a"}}).problem.empty());
 }
 
 TEST_CASE("each refusal changes nothing and says why") {
