@@ -1,6 +1,7 @@
 // The stages of the exchange: describe, choose, gather what is needed, move, share within a node.
 #include "engine/keep/kept_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -304,7 +305,8 @@ std::vector<std::string> KeptMemory::report_broken(int chunk) {
 
 std::int64_t KeptMemory::held_bytes() const {
   std::int64_t bytes = 0;
-  for (const KeptFile& file : files_) bytes += file.bytes;
+  for (const KeptFile& file : files_)
+    if (::fcntl(file.fd.get(), F_GET_SEALS) >= 0) bytes += file.bytes;  // memory, not a file on disk
   return bytes;
 }
 

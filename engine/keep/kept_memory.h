@@ -50,7 +50,7 @@ class KeptMemory {
   std::vector<std::string> report_broken(int chunk);
   static constexpr int kNotBroken = -1, kUnusable = -2;
 
-  /// Returns the bytes that the agent of this node holds, of all its ranks.
+  /// Returns the bytes of memory that the agent of this node holds, of all its ranks.
   [[nodiscard]] std::int64_t held_bytes() const;
   /// Lets the node keep nothing but step(), with which all ranks go on: what they keep next needs
   /// the room.

@@ -72,7 +72,8 @@ int reserve(int fd, std::int64_t bytes, std::int64_t at_once) {
     if (::fallocate(fd, 0, at, size) == 0) {
       at += size;
     } else if (errno == EOPNOTSUPP) {
-      return ::ftruncate(fd, bytes) == 0 ? 0 : errno;  // the file grows while it is written
+      // Writes to each block, because a mapping of a file with holes ends the rank on a full disk.
+      return ::posix_fallocate(fd, 0, bytes);
     } else if (errno != EINTR) {
       return errno;
     }

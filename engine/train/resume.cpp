@@ -86,6 +86,7 @@ void Resume::find(const std::string& why_not) {
   const bool is_further = saved == nullptr || on_disk_->load == "weights" ||
                           (kept != nullptr && kept->step() >= saved->state.step);
   if (kept != nullptr && is_further) return take(*kept);
+  if (disk_error_) throw Error(*disk_error_);
   in_memory_ = false;
   found_ = *std::exchange(on_disk_, std::nullopt);
 }
@@ -98,6 +99,7 @@ void Resume::find_on_disk(const std::string& why_not, bool has_other) {
     throw;
   } catch (const Error& error) {
     if (!has_other) throw;
+    disk_error_ = error;
     on_disk_ = Resumed{.lines = {fmt::format("checkpoint skipped: {}", error.what())}};
   }
 }

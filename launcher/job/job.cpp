@@ -286,6 +286,8 @@ ScaleAnswer Job::scale(const ScaleRequest& request) {
                    .placing = request_.policy.elastic->placing};
   for (int host = 0; host < std::ssize(facts.hosts); ++host)
     facts.retired.push_back(state_.is_retired(host));
+  if (request_.policy.trains)
+    facts.training = static_cast<int>(state_.placement().nodes.size());
   facts.most_world = request_.widest->world_size();
   for (const Node& node : request_.widest->nodes)
     facts.most_ranks = std::max(facts.most_ranks, static_cast<int>(node.ranks.size()));

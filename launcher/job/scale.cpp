@@ -109,6 +109,13 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
   if (left < facts.nodes.least)
     return refused(fmt::format("{} would be left; the job needs at least {}",
                                counted(left, "host"), facts.nodes.least));
+  const int leaving = std::max(static_cast<int>(std::ssize(plan.retire)),
+                               facts.training - plan.most_nodes);
+  if (facts.training > 0 && leaving > 1)
+    return refused(
+        fmt::format("{} would leave at once, but each state of a training is kept on two nodes: let "
+                    "one node leave at a time",
+                    counted(leaving, "node")));
   const int most = largest_world(facts, plan);
   if (most > facts.most_world)
     return refused(fmt::format("{} could be in one epoch then; the job was started for at most {}",

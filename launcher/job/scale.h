@@ -14,6 +14,7 @@ struct ScaleFacts {
   std::vector<Host> hosts{};   // by number, as in Roster
   std::vector<bool> retired{};  // by number
   PlacementRequest placing{};
+  int training = 0;  // nodes of a training that runs; 0: another program
   // As far as the launcher is prepared for it:
   int most_ranks = 0;  // on one host
   int most_world = 0;  // of an epoch

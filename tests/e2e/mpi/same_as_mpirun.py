@@ -240,7 +240,7 @@ def main():
                     case = {**case, 'env': {'PRTE_PREFIX': os.path.dirname(os.path.dirname(program))}}
                 theirs = run([*start, *agent, *words], case, folder)
                 # Two daemons of Open MPI on one machine do not always find each other; mpiexec.hydra can die of SIGPIPE.
-                for _ in range(3):
+                for _ in range(9):
                     if theirs[0] not in (139, 213, -13) and 'ORTE does not know' not in theirs[2]: break
                     theirs = run([*start, *agent, *words], case, folder)
                 own = run([dslaunch, 'as', own_name, *agent, *words], case, folder)

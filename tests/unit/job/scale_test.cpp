@@ -52,6 +52,16 @@ TEST_CASE("no epoch may have more ranks than the job was started for, whoever le
   CHECK(plan_scale(uneven, {.add = {"e:2"}, .remove = {"a"}}).problem.empty());
 }
 
+TEST_CASE("two nodes of a training never leave at once: they may keep the same states") {
+  ScaleFacts training = facts();
+  training.training = 4;
+  CHECK(plan_scale(training, {.nodes = 3}).problem.empty());
+  CHECK(plan_scale(training, {.nodes = 2}).problem.starts_with("2 nodes would leave at once"));
+  CHECK(plan_scale(training, {.remove = {"a"}}).problem.empty());
+  CHECK(plan_scale(training, {.add = {"e", "f"}, .remove = {"a", "b"}})
+            .problem.starts_with("2 nodes would leave at once"));
+}
+
 TEST_CASE("each refusal changes nothing and says why") {
   CHECK(problem({.nodes = 1}) == "1 node is out of range: the job was started with --nodes 2:4");
   CHECK(problem({.nodes = 5}).starts_with("5 nodes is out of range"));
