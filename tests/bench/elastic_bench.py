@@ -126,7 +126,7 @@ class Dslaunch:
             [BIN + "/dslaunch", "-H", hosts, "--transport", "local", "--nodes", f"1:{nodes}", "--node-timeout", "2s",
              "--max-restarts", "100000", folder + "/train.toml", f"data.train={text}", "data.validation=0", "data.seq_len=64",
              "batch.micro=1", f"batch.global={world}", "train.steps=1000000", "train.validate_every=0", "sample.tokens=0",
-             f"log.dir={folder}/run", "log.every=100", "device.threads=1", "zero.stage=1", "elastic.every=1"],
+             f"log.dir={folder}/run", "log.every=1", "device.threads=1", "zero.stage=1", "elastic.every=1"],
             env=env, cwd=folder, stdout=open(folder + "/out", "w"), stderr=open(folder + "/err", "w"), stdin=subprocess.DEVNULL)
         self.steps = Steps(folder + "/run/metrics.jsonl")
 
