@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """From a kill to the first new step: dslaunch's elastic trainings, and torchrun's restart with a checkpoint every step, in turn.
 
-elastic_bench.py [--rounds N] [--kinds process,agent,join] [--ranks N] [--nodes N] [--torch PYTHON]
+elastic_bench.py [--rounds N] [--kinds process,agent] [--nodes N] [--per-node N] [--torch PYTHON]
 
 The model is the GPT of 10.8 M parameters of configs/gpt_10m.toml (sequences of 64, to keep steps short). `process`: kill -9 of one rank.
-`agent`: kill -9 of a node's agent (the node is lost, and comes back). `join`: a planned change, when the lost node comes back. A time is from
-the kill to the moment at which the first step that had not been done before is finished, less the time that the steps which are done again
-take undisturbed. Needs DS_BIN (default: build/release/bin). Prints medians, p99 and the ratio to torchrun.
+`agent`: kill -9 of a node's agent (the node is lost; it joins again by a pause). A time is from the kill to the end of the second step after
+the last one that was seen, because one step may be under way at the kill; steps that are done again are included. Needs DS_BIN (default:
+build/release/bin). Prints medians, p99 and the ratio to torchrun.
 """
 import argparse
 import json
@@ -134,7 +134,7 @@ class Dslaunch:
         return [pid for pid in descendants(self.job.pid) if name_of(pid) == "dsrunner"]
 
     def agents(self):
-        """The grandparents of ranks, but the one of rank 0's node, whose end is no other than any."""
+        """The grandparents of ranks: a shim is between."""
         parent = lambda pid: int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
         return sorted({parent(parent(pid)) for pid in self.victims()})
 
@@ -181,7 +181,6 @@ def one(job, kind):
     begin = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     after = job.steps.wait_above(before + 1, 120)
-    # The step under way at the kill may be counted as done by one rank only; two steps are a fair allowance for nothing.
     return after - begin, statistics.median(step_s)
 
 
