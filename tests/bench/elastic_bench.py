@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """From a kill to the first new step: dslaunch's elastic trainings, and torchrun's restart with a checkpoint every step, in turn.
 
-elastic_bench.py [--rounds N] [--kinds process,agent] [--nodes N] [--per-node N] [--torch PYTHON]
+elastic_bench.py [--rounds N] [--kinds process,agent,silent,planned] [--nodes N] [--per-node N] [--torch PYTHON]
 
 The model is the GPT of 10.8 M parameters of configs/gpt_10m.toml (sequences of 64, to keep steps short). `process`: kill -9 of one rank.
-`agent`: kill -9 of a node's agent (the node is lost; it joins again by a pause). A time is from the kill to the end of the second step after
-the last one that was seen, because one step may be under way at the kill; steps that are done again are included. Needs DS_BIN (default:
-build/release/bin). Prints medians, p99 and the ratio to torchrun.
+`agent`: kill -9 of a node's agent (the node is lost; it joins again by a pause). `silent`: SIGSTOP of all processes of a node, as after a
+power loss, which ends no connection; --node-timeout is 2 s. `planned`: `dslaunch scale` to one node less, then to all nodes again. A time
+is from the event to the end of the second step after the last one that was seen, because one step may be under way at the event; steps
+that are done again are included. Needs DS_BIN (default: build/release/bin). Prints medians, p99 and the ratio to torchrun.
 """
 import argparse
 import json
@@ -120,8 +121,9 @@ class Dslaunch:
         with open(folder + "/train.toml", "w") as file:
             file.write(config)
         hosts = ",".join(f"127.0.0.{i + 1}:{per_node}" for i in range(nodes))
-        env = dict(os.environ, DSLAUNCH_CUDA_PLUGIN="none")
+        env = self.env = dict(os.environ, DSLAUNCH_CUDA_PLUGIN="none", DSLAUNCH_RUNTIME_DIR=folder + "/runtime")
         world = nodes * per_node
+        self.nodes, self.now = nodes, nodes
         self.job = subprocess.Popen(
             [BIN + "/dslaunch", "-H", hosts, "--transport", "local", "--nodes", f"1:{nodes}", "--node-timeout", "2s",
              "--max-restarts", "100000", folder + "/train.toml", f"data.train={text}", "data.validation=0", "data.seq_len=64",
@@ -138,6 +140,24 @@ class Dslaunch:
         parent = lambda pid: int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
         return sorted({parent(parent(pid)) for pid in self.victims()})
 
+    def kill_process(self):
+        os.kill(random.choice(self.victims()), signal.SIGKILL)
+
+    def kill_agent(self):
+        os.kill(random.choice(self.agents()), signal.SIGKILL)
+
+    def silence(self):
+        """Returns what ends the stopped processes, so that the node can come back."""
+        agent = random.choice(self.agents())
+        node = [agent] + descendants(agent)
+        for pid in node:
+            os.kill(pid, signal.SIGSTOP)
+        return lambda: [os.kill(pid, signal.SIGKILL) for pid in node if os.path.exists(f"/proc/{pid}")]
+
+    def scale(self):
+        self.now = self.nodes - 1 if self.now == self.nodes else self.nodes
+        subprocess.run([BIN + "/dslaunch", "scale", "--nodes", str(self.now)], env=self.env, check=True, stdout=subprocess.DEVNULL)
+
 
 class Torchrun:
     def __init__(self, folder, world, python):
@@ -149,8 +169,8 @@ class Torchrun:
             cwd=folder, stdout=open(folder + "/out", "w"), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.steps = Steps(folder + "/steps")
 
-    def victims(self):
-        return children(self.job.pid)
+    def kill_process(self):
+        os.kill(random.choice(children(self.job.pid)), signal.SIGKILL)
 
 
 def end(job):
@@ -174,20 +194,21 @@ def one(job, kind):
         begin = time.monotonic()
         step = job.steps.highest
         step_s.append((job.steps.wait_above(step, 60) - begin))
-    pids = job.agents() if kind == "agent" else job.victims()
-    pid = random.choice(pids)
+    happens = {"process": "kill_process", "agent": "kill_agent", "silent": "silence", "planned": "scale"}[kind]
     job.steps.poll()
     before = job.steps.highest
     begin = time.monotonic()
-    os.kill(pid, signal.SIGKILL)
+    clean_up = getattr(job, happens)()
     after = job.steps.wait_above(before + 1, 120)
+    if clean_up:
+        clean_up()
     return after - begin, statistics.median(step_s)
 
 
 def main():
     words = argparse.ArgumentParser()
     words.add_argument("--rounds", type=int, default=20)
-    words.add_argument("--kinds", default="process,agent")
+    words.add_argument("--kinds", default="process,agent,silent,planned")
     words.add_argument("--nodes", type=int, default=4)
     words.add_argument("--per-node", type=int, default=1)
     words.add_argument("--torch")
@@ -198,7 +219,9 @@ def main():
             os.mkdir(f"{folder}/{kind}")
             job = Dslaunch(f"{folder}/{kind}", words.nodes, words.per_node)
             try:
-                figures[kind] = [one(job, kind) for _ in range(words.rounds)]
+                figures[kind] = []
+                for _ in range(words.rounds):
+                    figures[kind].append(one(job, kind))
             except (TimeoutError, IndexError) as error:
                 print(kind, error, open(job.folder + "/err").read()[-2000:], file=sys.stderr)
             finally:

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # Campaign of random faults against one elastic training over ssh, on hosts that are network namespaces.
 #
-#   campaign.sh SECONDS SEED [HOSTS]        needs DS_BIN, DS_SOURCE, DS_TESTS, python3
+#   campaign.sh SECONDS SEED [HOSTS [disk]]        needs DS_BIN, DS_SOURCE, DS_TESTS, python3
 #
 # Every few seconds something happens to one node, or to two at once: a link of the chain of processes is killed or stopped, the network
 # goes, the power goes, a node comes back. The job must reach its last step. Then each step's loss and gradient norm and the hash of the
 # weights must be those of an undisturbed run on one host, each sample must have been used once in each step, and nothing of the job may
-# be left. Prints a line a fault, a table of the times by kind, and totals; exits 0 if all is well.
+# be left. Only losses of two nodes at once may read the disk. With "disk", nothing is kept in memory: then changes must read it. Prints a line a fault, a table of the times by kind, and totals; exits 0 if all is well.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
 . "$(dirname "$0")/node_faults.sh"
 [ $# -ge 2 ] || { sed -n '2,11p' "$0"; exit 64; }
-seconds=$1 seed=$2 hosts=${3:-8} ranks_per_host=2 most=$((${3:-8} * 2))
+seconds=$1 seed=$2 hosts=${3:-8} memory=${4:-memory} ranks_per_host=2 most=$((${3:-8} * 2))
 command -v python3 > /dev/null || { echo "SKIP: needs python3"; exit 77; }
 netns_need
 dir=$(mktemp -d)
@@ -22,7 +22,8 @@ RANDOM=$seed
 export DSLAUNCH_CUDA_PLUGIN=none
 now_ms() { echo "${EPOCHREALTIME/./}" | sed 's/...$//'; }
 
-step_ms=25
+step_ms=25 keys=()
+[ "$memory" != disk ] || keys=(elastic.every=0 checkpoint.every=20)
 steps=$((seconds * 1000 / (step_ms * 2)))
 find "$DS_SOURCE/engine" -name '*.h' | LC_ALL=C sort | xargs cat > "$dir/text"
 stage=$((RANDOM % 4)) offload=$([ $((RANDOM % 3)) -eq 0 ] && echo cpu || echo none)
@@ -65,7 +66,7 @@ start_job() {
   (
     cd "$dir" || exit 1
     exec ip netns exec "$head_ns" "$DS_BIN/dslaunch" --ssh-config "$dir/ssh_config" --hostfile "$dir/hosts" --nodes "1:$hosts" \
-      --node-timeout 2s --max-restarts 100000 --verdict "$dir/verdict" "$dir/train.toml" log.dir=run debug.slow_data="0:$step_ms"
+      --node-timeout 2s --max-restarts 100000 --verdict "$dir/verdict" "$dir/train.toml" log.dir=run debug.slow_data="0:$step_ms" "${keys[@]}"
   ) > "$dir/out" 2> "$dir/err" < /dev/null &
   job=$!
 }
@@ -84,7 +85,7 @@ wait_step_after() {
 
 start_job
 wait_step_after 5 60 "$(now_ms)" > /dev/null || { echo "the job did not start"; cat "$dir/err" "$dir/out"; exit 1; }
-faults=0 bad=0
+faults=0 bad=0 pairs=0
 : > "$dir/times"
 printf '%5s  %-14s  %-14s  %8s  %8s\n' fault kind node step ms
 end=$((SECONDS + seconds))
@@ -96,6 +97,7 @@ while [ $SECONDS -lt $end ] && kill -0 "$job" 2> /dev/null; do
   [ "${before:-0}" -lt $((steps - 200)) ] || break
   "fault_$kind" "$node" || continue # nothing of the job runs there now
   faults=$((faults + 1))
+  [ "$kind" != two_nodes ] || pairs=$((pairs + 1))
   if took=$(wait_step_after "$((before + 1))" 40 "$at"); then
     echo "$kind $took" >> "$dir/times"
   else
@@ -119,6 +121,8 @@ for ((i = 1; i <= hosts; i++)); do
   [ -z "$left" ] || { echo "BAD: left on node$i: $(ps -o pid,args -p "$(echo $left | tr ' ' ,)")"; bad=$((bad + 1)); }
 done
 reference || { echo "BAD: the reference run failed"; tail -n 3 "$dir/reference.out"; bad=$((bad + 1)); }
-python3 "$(dirname "$0")/check_history.py" "$dir/reference" "$dir/run" "$dir/times" "$most" || bad=$((bad + 1))
+from_disk=0:$pairs
+[ "$memory" != disk ] || from_disk=1:
+python3 "$(dirname "$0")/check_history.py" "$dir/reference" "$dir/run" --times "$dir/times" --batch "$most" --disk "$from_disk" || bad=$((bad + 1))
 echo "stage $stage, offload $offload, seed $seed: $faults faults, $bad bad, $steps steps"
 [ "$bad" -eq 0 ]

@@ -10,7 +10,9 @@
 //   equality_matrix --all [--table FILE]     every cell; FILE gets the table (equality_results.md)
 //   equality_matrix --elastic [--cells N] [--seed S]   random cells in random histories of
 //                                            memberships: crashes, pauses, nodes that leave and
-//                                            join
+//                                            join; 1 to 16 ranks
+//   equality_matrix --elastic --table FILE [--cells N]   N histories for each stage, offload, dtype
+//                                            and order (equality_elastic_results.md)
 //   ... --only CELL --history S              that cell in the history of seed S
 //   ... --backend cuda [--steps N]           on the plugin's device, with one rank
 //   ... --backend cuda --epilogues fused     with the bits of fused epilogues
@@ -61,6 +63,55 @@ struct Options {
   Place place;
 };
 
+/// Returns how many of `count` histories of the cell have the bits of its undisturbed run.
+int equal_histories(Matrix& matrix, const std::string& cell, int count, std::mt19937& random) {
+  int equal = 0;
+  for (int i = 0; i < count; ++i)
+    equal += matrix.check_elastic(cell_of(cell), static_cast<unsigned>(random())) ? 1 : 0;
+  return equal;
+}
+
+// Writes one row per stage and offload, one column per arithmetic.
+void write_elastic_table(Matrix& matrix, const Options& options) {
+  constexpr const char* kArithmetic[] = {"fp32,order=boundary", "fp32,order=step",
+                                         "bf16,order=boundary", "bf16,order=step",
+                                         "fp16,order=boundary", "fp16,order=step"};
+  std::mt19937 random(options.seed);
+  std::string head = "| stage, offload |", line = "|---|", body;
+  for (const char* arithmetic : kArithmetic) {
+    head += fmt::format(" {} |", arithmetic);
+    line += "---|";
+  }
+  int equal = 0, all = 0;
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    for (const char* offload : {"none", "cpu", "nvme"}) {
+      body += fmt::format("| {}, {} |", stage, offload);
+      for (const char* arithmetic : kArithmetic) {
+        const std::string cell =
+            fmt::format("dtype={},stage={},offload={}", arithmetic, stage, offload);
+        const int same = equal_histories(matrix, cell, options.cells, random);
+        body += fmt::format(" {} of {} |", same, options.cells);
+        equal += same;
+        all += options.cells;
+      }
+      body += "\n";
+    }
+  }
+  matrix.check_other_virtual_ranks(cell_of(""));
+  std::ofstream(options.table)
+      << "# Equal bits through changes of membership\n\n"
+      << fmt::format(
+             "Made by `equality_matrix --elastic --cells {} --seed {} --table FILE`: {} steps of {}\n"
+             "virtual ranks. Each history has 2 to 6 memberships of 1 to {} ranks, which end by a\n"
+             "crash or a pause; at most one node leaves at a time, others join. One membership has\n"
+             "the settings of its cell, the others have random ones. The table says in how many\n"
+             "histories each step's loss and gradient norm and the weights are those of the\n"
+             "undisturbed run, and every membership began from memory: {} of {}. The same job\n"
+             "with half the virtual ranks has other losses.\n\n",
+             options.cells, options.seed, options.place.steps, kMostRanks, kMostRanks, equal, all)
+      << head << "\n" << line << "\n" << body;
+}
+
 // Every second cell is interrupted and resumes from its saves.
 void check_random(Matrix& matrix, const Options& options) {
   fmt::print("--cells {} --seed {}\n", options.cells, options.seed);
@@ -78,14 +129,20 @@ void check_random(Matrix& matrix, const Options& options) {
 }
 
 void check_elastic(Matrix& matrix, const Options& options) {
-  if (options.history) return matrix.check_elastic(cell_of(options.only), *options.history);
+  if (options.history) {
+    matrix.check_elastic(cell_of(options.only), *options.history);
+    return;
+  }
+  if (!options.table.empty()) return write_elastic_table(matrix, options);
   fmt::print("--elastic --cells {} --seed {}\n", options.cells, options.seed);
   std::mt19937 random(options.seed);
+  Cell cell;
   for (int i = 0; i < options.cells; ++i) {
-    Cell cell;
+    cell.clear();
     for (const Axis& axis : axes()) cell.push_back(random() % axis.choices.size());
     matrix.check_elastic(cell, static_cast<unsigned>(random()));
   }
+  matrix.check_other_virtual_ranks(cell);
 }
 
 // Writes one row per arithmetic and one column per choice of each other axis.

@@ -29,7 +29,7 @@ std::vector<int> choices_of(int ranks, int least, int most) {
 std::vector<int> most_nodes(const History& history) {
   std::vector<int> most(history.size());
   for (std::size_t i = history.size(); i-- > 0;) {
-    const int ranks = world_of(history[i].cell);
+    const int ranks = history[i].ranks;
     const int limit = i + 1 < history.size() ? most[i + 1] + 1 : ranks;
     for (const int per_node : choices_of(ranks, 1, limit))
       most[i] = std::max(most[i], nodes_for(ranks, per_node));
@@ -50,7 +50,7 @@ std::vector<int> next_nodes(std::vector<int> before, bool loses, int count, int&
 }  // namespace
 
 int node_count(const Membership& membership) {
-  return nodes_for(world_of(membership.cell), membership.ranks_per_node);
+  return nodes_for(membership.ranks, membership.ranks_per_node);
 }
 
 History history_of(const Cell& cell, unsigned seed, int steps) {
@@ -64,6 +64,7 @@ History history_of(const Cell& cell, unsigned seed, int steps) {
   for (const int last : ends) {
     const bool is_given = history.size() == same;
     history.push_back({.cell = is_given ? cell : changed(cell, random),
+                       .ranks = 1 + static_cast<int>(random() % kMostRanks),
                        .last = last,
                        .crashes = last != steps && random() % 3 != 0});
   }
@@ -73,7 +74,7 @@ History history_of(const Cell& cell, unsigned seed, int steps) {
   for (std::size_t i = 0; i < history.size(); ++i) {
     Membership& now = history[i];
     const int had = static_cast<int>(nodes.size());
-    const std::vector<int> choices = choices_of(world_of(now.cell), std::max(1, had - 1), most[i]);
+    const std::vector<int> choices = choices_of(now.ranks, std::max(1, had - 1), most[i]);
     now.ranks_per_node = choices[random() % choices.size()];
     const int wanted = node_count(now);
     const bool loses = had > 1 && (wanted < had || random() % 2 == 0);
@@ -87,7 +88,7 @@ std::string text_of(const History& history) {
   std::string text;
   for (const Membership& each : history)
     text +=
-        fmt::format("{}{} on nodes {} until {}{}", text.empty() ? "" : "; ", world_of(each.cell),
+        fmt::format("{}{} on nodes {} until {}{}", text.empty() ? "" : "; ", each.ranks,
                     fmt::join(each.nodes, ","), each.last, each.crashes ? ", crash" : "");
   return text;
 }

@@ -10,13 +10,17 @@ namespace ds::test {
 
 /// One membership. It ends in a pause, after which nothing is redone, or in a crash.
 struct Membership {
-  Cell cell;
+  Cell cell;      // settings; its world size is not used
+  int ranks = 1;  // 1 to kMostRanks
   int last = 0;          // finished steps at its end
   bool crashes = false;  // else it pauses, or completes the run
   int ranks_per_node = 1;
   std::vector<int> nodes{};  // numbers; a number that occurs again is a node that stayed
 };
 using History = std::vector<Membership>;
+
+/// Virtual ranks of elastic jobs, so the most ranks of a membership.
+inline constexpr int kMostRanks = 16;
 
 /// Draws 2 to 6 memberships of `steps` steps. One has the settings of `cell`; the others differ in
 /// settings that must not change a bit. At most one node leaves between two memberships, and others

@@ -67,40 +67,65 @@ bool Matrix::check_parts(const Parts& parts, const std::string& how) {
   return same;
 }
 
-void Matrix::check_elastic(Cell cell, unsigned seed) {
-  check_history(history_of(cell, seed, place_.steps),
-                fmt::format("{} --history {}", name_of(cell), seed));
+bool Matrix::check_elastic(const Cell& cell, unsigned seed) {
+  return check_history(history_of(cell, seed, place_.steps),
+                       fmt::format("{} --history {}", name_of(cell), seed));
 }
 
-void Matrix::check_history(const History& history, const std::string& how) {
-  const Cell plain = reference_of(history.front().cell);
+namespace {
+
+/// Returns what is wrong with the run of a history; empty: nothing.
+std::string fault_of(const Trained& trained, const Trained& undisturbed, int memberships,
+                     int steps) {
+  if (trained.hash.empty() || trained.hash != undisturbed.hash) return "other weights";
+  if (trained.figures != undisturbed.figures) return "other losses or norms";
+  if (std::ssize(trained.figures) != steps) return "steps are missing";
+  if (trained.from_memory + 1 < memberships)
+    return fmt::format("only {} of {} memberships began from memory", trained.from_memory,
+                       memberships - 1);
+  return {};
+}
+
+Trained train_alone(const std::string& folder, const Cell& plain, const Place& place) {
+  return train_history(folder, {{.cell = plain, .last = place.steps, .nodes = {0}}}, place);
+}
+
+}  // namespace
+
+const Trained& Matrix::undisturbed(const Cell& plain) {
   const auto [known, is_new] = undisturbed_.try_emplace(plain);
+  if (is_new) known->second = train_alone(folder_.path(), plain, place_);
+  return known->second;
+}
+
+bool Matrix::check_history(const History& history, const std::string& how) {
   const std::string name = fmt::format("{} ({})", how, text_of(history));
   ++runs_;
+  std::string fault;
+  Trained trained;
   try {
-    if (is_new) {
-      Membership alone{.cell = plain, .last = place_.steps, .nodes = {0}};
-      alone.ranks_per_node = world_of(plain);
-      known->second = train_history(folder_.path(), {alone}, place_);
-    }
-    const Trained trained = train_history(folder_.path(), history, place_);
-    from_memory_ += trained.from_memory;
-    redone_ += trained.redone;
-    const bool same = trained.hash == known->second.hash && !trained.hash.empty() &&
-                      trained.figures == known->second.figures &&
-                      std::ssize(trained.figures) == place_.steps;
-    fmt::print("{}  {}  {}\n", trained.hash, same ? "same   " : "DIFFERS", name);
-    if (!same) failures_.push_back(fmt::format("--elastic --only {}", how));
-    if (trained.from_memory + 1 < std::ssize(history)) {
-      fmt::print("FAILED: only {} of {} memberships began from memory\n", trained.from_memory,
-                 history.size() - 1);
-      failures_.push_back(fmt::format("--elastic --only {}", how));
-    }
+    const Trained& expected = undisturbed(reference_of(history.front().cell));
+    trained = train_history(folder_.path(), history, place_);
+    fault = fault_of(trained, expected, static_cast<int>(history.size()), place_.steps);
   } catch (const Error& error) {
-    fmt::print("FAILED  {}: {}\n", name, error.for_people());
-    failures_.push_back(fmt::format("--elastic --only {}", how));
+    fault = error.for_people();
   }
+  from_memory_ += trained.from_memory;
+  redone_ += trained.redone;
+  fmt::print("{:32}  {}  {}\n", trained.hash, fault.empty() ? "same" : "FAILED: " + fault, name);
   std::fflush(stdout);
+  if (!fault.empty()) failures_.push_back(fmt::format("--elastic --only {}", how));
+  return fault.empty();
+}
+
+void Matrix::check_other_virtual_ranks(const Cell& cell) {
+  const Cell plain = reference_of(cell);
+  Place other = place_;
+  other.virtual_ranks = place_.virtual_ranks / 2;
+  if (train_alone(folder_.path(), plain, other).figures != undisturbed(plain).figures) return;
+  fmt::print("FAILED: {} virtual ranks, the same losses: {}\n", other.virtual_ranks,
+             name_of(plain));
+  failures_.push_back("--elastic");
 }
 
 bool Matrix::compare(const std::string& hash, const std::string& expected,

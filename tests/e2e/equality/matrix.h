@@ -32,10 +32,12 @@ class Matrix {
   /// Trains the cell in the parts of `seed`.
   void check_broken(Cell cell, unsigned seed);
   /// Trains the cell in the history of `seed` and compares weights, losses and norms with the
-  /// undisturbed run.
-  void check_elastic(Cell cell, unsigned seed);
+  /// undisturbed run. Returns whether all are equal and every membership began from memory.
+  bool check_elastic(const Cell& cell, unsigned seed);
   /// The same for a given history, whose cells have the same arithmetic.
-  void check_history(const History& history, const std::string& how);
+  bool check_history(const History& history, const std::string& how);
+  /// Checks that other virtual ranks give other losses, so that the comparison can fail.
+  void check_other_virtual_ranks(const Cell& cell);
   /// Returns whether the parts end with the weights of the unbroken run. `how` is printed.
   bool check_parts(const Parts& parts, const std::string& how);
 
@@ -51,6 +53,7 @@ class Matrix {
  private:
   const std::string& reference(const Cell& cell);
   bool compare(const std::string& hash, const std::string& expected, const std::string& name);
+  const Trained& undisturbed(const Cell& plain);
   std::string run(const Parts& parts, const std::string& name);
 
   Folder folder_;

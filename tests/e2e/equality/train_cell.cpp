@@ -229,7 +229,11 @@ class Rank {
     if (place_.fused_epilogues) keys.emplace_back("device.epilogues=fused");
     keys.push_back(fmt::format("train.steps={}", std::max(place_.steps, kEqualitySteps)));
     if (!stretch_.saves.empty()) add_save_keys(keys);
-    if (stretch_.elastic != nullptr) keys.emplace_back("elastic.every=1");
+    if (stretch_.elastic != nullptr) {
+      keys.emplace_back("elastic.every=1");
+      keys.emplace_back("batch.micro=1");
+      keys.push_back(fmt::format("determinism.virtual_ranks={}", place_.virtual_ranks));
+    }
     for (std::string& key : keys) {
       const std::size_t at = key.find("{paths}");
       if (at != std::string::npos) key.replace(at, 7, folder_);
@@ -342,7 +346,8 @@ namespace {
 
 /// Returns what rank 0 computed in one part.
 Trained train_stretch(const std::string& folder, const Stretch& stretch, const Place& place) {
-  const auto world = std::make_shared<ThreadWorld>(world_of(stretch.part.cell));
+  const auto world = std::make_shared<ThreadWorld>(
+      stretch.elastic == nullptr ? world_of(stretch.part.cell) : stretch.elastic->membership.ranks);
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world->size(); ++rank)

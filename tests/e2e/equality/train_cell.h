@@ -18,6 +18,7 @@ inline constexpr int kEqualitySteps = 20, kVirtualRanks = 4;
 struct Place {
   bool accelerator = false, fused_epilogues = false;
   int steps = kEqualitySteps;
+  int virtual_ranks = kMostRanks;  // of elastic runs
 };
 
 /// Writes the text and the train.toml of all cells into `folder`.

@@ -43,20 +43,8 @@ ended() {
   local code=$?
   pids=()
   [ $code = 0 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
-  [ "$(summary_of "$1" weights_hash)" = "$hash" ] || fail "$1: weights $(summary_of "$1" weights_hash), undisturbed $hash: $(cat "$work/$1.out")"
-  python3 - "$work/plain/metrics.jsonl" "$work/$1/metrics.jsonl" <<'END' || fail "$1: metrics.jsonl differs: $(cat "$work/$1.out")"
-import json, sys
-def figures(path):
-    for line in open(path):
-        line = json.loads(line)
-        if "loss" in line: yield line["step"], (line["loss"], line["grad_norm"])
-plain = dict(figures(sys.argv[1]))
-seen = set()
-for step, found in figures(sys.argv[2]):
-    seen.add(step)
-    if found != plain[step]: sys.exit(f"step {step}: {found}, undisturbed {plain[step]}")
-if seen != set(plain): sys.exit(f"steps {sorted(set(plain) - seen)} are missing")
-END
+  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$work/plain" "$work/$1" >"$work/$1.check" ||
+    fail "$1: $(cat "$work/$1.check" "$work/$1.out")"
 }
 says() { grep -qE -- "$2" "$work/$1.out" || fail "$1: does not say '$2': $(cat "$work/$1.out")"; }
 
