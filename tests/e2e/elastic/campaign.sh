@@ -22,7 +22,7 @@ RANDOM=$seed
 export DSLAUNCH_CUDA_PLUGIN=none
 now_ms() { echo "${EPOCHREALTIME/./}" | sed 's/...$//'; }
 
-step_ms=25 keys=()
+step_ms=${DS_STEP_MS:-25} keys=() # a step takes at least so long; longer ones leave processors to others
 [ "$memory" != disk ] || keys=(elastic.every=0 checkpoint.every=20)
 steps=$((seconds * 1000 / (step_ms * 2)))
 find "$DS_SOURCE/engine" -name '*.h' | LC_ALL=C sort | xargs cat > "$dir/text"
