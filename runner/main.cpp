@@ -15,6 +15,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/own_host_name.h"
+#include "engine/base/training_facts.h"
 #include "engine/plugin/choose_backend.h"
 #include "engine/train/job.h"
 #include "runner/average_command.h"
@@ -41,6 +42,7 @@ constexpr std::string_view kHelp =
 
   --check     Check configuration, data and memory; print nothing if all is well.
               --check=config: only the configuration, for a job that runs elsewhere
+              --check=facts: whether this machine could join the job; print what must be equal there
   --resume auto|never|PATH, --load all|weights
               Set the keys checkpoint.resume and checkpoint.load
   --devices   Print what this machine trains on: processor, CUDA driver, GPUs, NVIDIA's libraries
@@ -94,7 +96,7 @@ void on_stop_signal(int signal) {
 }
 
 struct Arguments {
-  bool check = false, check_config = false, devices = false, help = false, version = false;
+  bool check = false, check_config = false, check_facts = false, devices = false, help = false, version = false;
   std::string config;
   std::vector<std::string> overrides;
 };
@@ -130,6 +132,8 @@ Arguments parse(int argc, char** argv) {
       arguments.check = true;
     } else if (word == "--check=config") {
       arguments.check_config = true;
+    } else if (word == "--check=facts") {
+      arguments.check_facts = true;
     } else if (word == "--help" || word == "-h") {
       arguments.help = true;
     } else if (word == "--devices") {
@@ -223,6 +227,10 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .joined = &joined};
   if (arguments.check_config) {
     ds::check_configuration(request);
+    return 0;
+  }
+  if (arguments.check_facts) {
+    fmt::print("{}{}\n", ds::kFactsPrefix, ds::check_joining(request));
     return 0;
   }
   if (arguments.check) {

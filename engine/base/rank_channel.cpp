@@ -187,6 +187,11 @@ void RankChannel::tell_checkpoint(std::string_view line) {
   state_->add(CheckpointTold{std::string(line)});
 }
 
+void RankChannel::tell_facts(std::string_view line) {
+  const std::lock_guard lock(state_->mutex);
+  state_->add(FactsTold{std::string(line)});
+}
+
 void RankChannel::keep(const KeptFile& file) {
   DS_ASSERT(is_kept_name(file.name));
   const std::lock_guard lock(state_->mutex);

@@ -48,6 +48,8 @@ class RankChannel {
   void tell_phase(std::string_view name);
   /// `line`: as checkpoint_line.h.
   void tell_checkpoint(std::string_view line);
+  /// `line`: as training_facts.h.
+  void tell_facts(std::string_view line);
 
   /// The agent holds the file until it is dropped or replaced by one of the same name.
   void keep(const KeptFile& file);

@@ -15,6 +15,7 @@ void fields(auto& a, StepDone& m) {
 }
 void fields(auto& a, PhaseBegun& m) { a("name", m.name); }
 void fields(auto& a, CheckpointTold& m) { a.line("line", m.line); }
+void fields(auto& a, FactsTold& m) { a.line("line", m.line); }
 void fields(auto& a, KeepFile& m) { a("bytes", m.bytes), a("name", m.name); }
 void fields(auto& a, DropFile& m) { a("name", m.name); }
 void fields(auto&, DropEarlier&) {}
@@ -25,9 +26,9 @@ void fields(auto&, SaveOrder&) {}
 void fields(auto&, PauseOrder&) {}
 
 /// The first word of each message, in the order of RankMessage.
-constexpr std::array<std::string_view, 11> kFirstWords = {
-    "step",  "phase", "checkpoint", "keep", "drop", "drop_earlier",
-    "kept?", "kept",  "kept_end",   "save", "pause"};
+constexpr std::array<std::string_view, 12> kFirstWords = {
+    "step",  "phase", "checkpoint", "facts", "keep", "drop", "drop_earlier",
+    "kept?", "kept",  "kept_end",   "save",  "pause"};
 static_assert(kFirstWords.size() == std::variant_size_v<RankMessage>);
 
 bool is_control_byte(char c) {

@@ -27,6 +27,10 @@ struct CheckpointTold {
   std::string line{};  // as checkpoint_line.h
   friend bool operator==(const CheckpointTold&, const CheckpointTold&) = default;
 };
+struct FactsTold {  // by rank 0
+  std::string line{};  // as training_facts.h
+  friend bool operator==(const FactsTold&, const FactsTold&) = default;
+};
 /// Comes with the descriptor of the file.
 struct KeepFile {
   std::int64_t bytes = 0;
@@ -65,8 +69,9 @@ struct PauseOrder {
   friend bool operator==(const PauseOrder&, const PauseOrder&) = default;
 };
 
-using RankMessage = std::variant<StepDone, PhaseBegun, CheckpointTold, KeepFile, DropFile,
-                                 DropEarlier, AskKept, FileKept, KeptEnd, SaveOrder, PauseOrder>;
+using RankMessage =
+    std::variant<StepDone, PhaseBegun, CheckpointTold, FactsTold, KeepFile, DropFile, DropEarlier,
+                 AskKept, FileKept, KeptEnd, SaveOrder, PauseOrder>;
 
 /// Longest datagram. A longer line of a checkpoint is cut.
 inline constexpr std::size_t kMaxRankMessage = 8192;

@@ -14,6 +14,7 @@
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
 #include "engine/data/open_data.h"
+#include "engine/device/cpu/thread_pool.h"
 #include "engine/exchange/peft_folder.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plan/device_share.h"
@@ -25,6 +26,7 @@
 #include "engine/train/job_data.h"
 #include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
+#include "engine/train/own_facts.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/reporter.h"
 #include "engine/train/resume.h"
@@ -273,6 +275,13 @@ Prepared recover(const JobRequest& given, StartVote& vote) {
   return std::move(*job);
 }
 
+/// The launcher compares them with those of nodes that may join.
+void tell_facts(const JobRequest& given, const Prepared& job) {
+  if (given.channel == nullptr || given.rendezvous.rank != 0) return;
+  const TrainConfig config = with_backend(load_train_config(load_request(given)));
+  given.channel->tell_facts(own_facts(config, job.backend, job.data));
+}
+
 /// Trains with the other ranks of `world`.
 TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
   const JobRequest& request = job.start.request;
@@ -381,11 +390,25 @@ TrainEnd run_training(const JobRequest& given) {
   try {
     if (recovers) job.emplace(recover(given, vote));
     job->met = met;
+    tell_facts(given, *job);
     return train(*job, *collectives, *world, vote);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::comm) vote.leave();
     throw;
   }
+}
+
+std::string check_joining(const JobRequest& request) {
+  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  const DataSet data =
+      open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
+                {.rank = 0, .ranks = 1, .threads = std::max(1, default_thread_count())});
+  const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
+  std::string facts = own_facts(config, backend, data);
+  config.data.fields = data.fields;
+  settle_keeping(config.elastic, keep_place(request, true));
+  plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
+  return facts;
 }
 
 // Does not look for checkpoints: their folder may be visible only on the nodes.

@@ -44,6 +44,10 @@ TrainEnd run_training(const JobRequest& request);
 /// as run_training().
 void check_training(const JobRequest& request);
 
+/// Checks whether a rank of this job could run on this machine, without its checkpoints: config, data,
+/// memory. Returns own_facts(), which those of the job must equal. Errors: as run_training().
+std::string check_joining(const JobRequest& request);
+
 /// Checks the config and its memory limits, without the data and without the memory of this
 /// machine. Errors: Error{usage, config}.
 void check_configuration(const JobRequest& request);

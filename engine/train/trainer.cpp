@@ -18,24 +18,11 @@
 #include "engine/states/weights.h"
 #include "engine/train/build_id.h"
 #include "engine/train/evaluate.h"
+#include "engine/train/own_facts.h"
 #include "engine/train/state_slots.h"
 
 namespace ds {
 namespace {
-
-std::string identity_of(const DataSet& data) {
-  std::string text = data.train->identity() + "/" + data.validation->identity();
-  for (const auto& [name, part] : data.validation_sets)
-    text += fmt::format("/{}={}", name, part->identity());
-  return text;
-}
-
-std::string arithmetic_of(const TrainConfig& config, const Backend& backend, const DataSet& data) {
-  return arithmetic_list(config, {.kernels = backend.kernels->arithmetic(),
-                                  .libraries = library_versions(),
-                                  .data = identity_of(data),
-                                  .tokenizer = data.tokenizer_hash});
-}
 
 // An empty prompt stands for a newline, which is not printed.
 std::vector<std::int32_t> sample_prompt(const TrainConfig& config, const Tokenizer* tokenizer) {

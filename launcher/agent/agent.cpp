@@ -57,6 +57,7 @@ void AgentLoop::turn() {
   read_reports();
   read_streams();
   serve_mpi();
+  serve_check();
   serve_channels();
   // The test of MASTER_ADDR, between Ready and Go.
   door_.turn(now_);
@@ -101,13 +102,15 @@ void AgentLoop::wait() {
   polled_.push_back({probe_.fd(), POLLIN, 0});
   Clock::time_point until =
       std::min({state_.wake_at(), channel_.wake_at(), door_.wake_at(), probe_.wake_at(),
-                output_.wake_at(), pmi_.wake_at(), pmix_.wake_at(), channels_.wake_at()});
+                output_.wake_at(), pmi_.wake_at(), pmix_.wake_at(), check_.wake_at()});
+  if (channel_.takes_news()) until = std::min(until, channels_.wake_at());
   if (looks()) until = std::min(until, next_look_);
   // No event tells of a child that was reparented to this process.
   if (kill_strays_) until = std::min(until, Clock::now() + kStrayPeriod);
   ranks_.add_polls(polled_, output_.may_read(), until);
   pmi_.add_polls(polled_);
   pmix_.add_polls(polled_);
+  check_.add_polls(polled_);
   channels_.add_polls(polled_);
   ::poll(polled_.data(), polled_.size(), static_cast<int>(Deadline(until).remaining().count()));
 }
@@ -124,7 +127,7 @@ void AgentLoop::read_signals() {
 }
 
 void AgentLoop::on_reaped(pid_t pid, int wait_status) {
-  if (pmix_.reaped(pid, wait_status)) return;
+  if (pmix_.reaped(pid, wait_status) || check_.reaped(pid, wait_status)) return;
   if (namespace_.lost_init(pid))
     tell(LinkLost{"the first process of the ranks' PID namespace was killed"});
   for (const auto& rank : ranks_) {
@@ -244,13 +247,21 @@ void AgentLoop::serve_pmix() {
   tell(PortHeld{port_.port});
 }
 
+void AgentLoop::serve_check() {
+  check_.turn(polled_, now_);
+  if (const auto result = check_.take_result()) channel_.send_control(envelope_, *result);
+}
+
 void AgentLoop::serve_channels() {
   channels_.turn(polled_, kept_, now_);
   pass_news();
 }
 
 void AgentLoop::pass_news() {
-  for (const Message& news : channels_.take_messages(now_)) channel_.send_control(envelope_, news);
+  // Later news replace those that are not taken, as long as the root does not read.
+  if (channel_.takes_news())
+    for (const Message& news : channels_.take_messages(now_))
+      channel_.send_control(envelope_, news);
   for (const std::string& line : channels_.take_lines()) output_.say(line);
 }
 

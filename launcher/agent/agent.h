@@ -17,6 +17,7 @@
 #include "launcher/agent/pid_namespace.h"
 #include "launcher/agent/pmi_server.h"
 #include "launcher/agent/pmix_process.h"
+#include "launcher/agent/program_check.h"
 #include "launcher/agent/rank_channels.h"
 #include "launcher/agent/rank_set.h"
 
@@ -61,6 +62,7 @@ class AgentLoop {
   void serve_pmix();
   void pass_to_mpi(const Message& message);
   void pass_mpi();
+  void serve_check();
   void serve_channels();
   void pass_news();
   [[nodiscard]] bool is_empty();
@@ -72,6 +74,7 @@ class AgentLoop {
   void perform(const Send& action);
   void perform(const DialMaster& action);
   void perform(const KillLeftovers& action);
+  void perform(const RunCheck& action) { check_.start(action.check, Clock::now()); }
   void perform(const StartRanks& action);
   void perform(const SignalMains& action);
   void perform(Act action);
@@ -106,6 +109,7 @@ class AgentLoop {
   RankSet ranks_;
   PmiServer pmi_;
   PmixProcess pmix_;
+  ProgramCheck check_;  // while there is no Spec
   std::vector<PmixReady::Rank> pmix_env_;  // for the ranks
   RankChannels channels_;
   KeptStore kept_;  // over all epochs

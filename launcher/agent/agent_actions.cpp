@@ -55,6 +55,7 @@ void AgentLoop::perform(const Send& action) {
 }
 
 void AgentLoop::send_heartbeat() {
+  if (!channel_.takes_news()) return;  // the frames that wait say that this agent lives
   const Clock::time_point now = Clock::now();
   Heartbeat beat{.sent = clock_value(now)};
   if (heard_beat_) {
@@ -71,6 +72,7 @@ Cookie AgentLoop::own_cookie() const {
 
 void AgentLoop::hold_master_port() {
   const Spec& spec = *state_.spec();
+  check_.stop();
   namespace_.enter(spec.isolate);
   if (spec.isolate == Isolate::required) {
     // Any set of stopped links must end by itself, too.
@@ -181,6 +183,9 @@ void AgentLoop::perform(Act action) {
     case Act::kill_strays:
       kill_strays_ = true;
       if (!bad_since_) bad_since_ = Clock::now();
+      return;
+    case Act::clear_up:
+      started_ = true;  // is_empty() does the rest
       return;
     case Act::forget_ranks:
       door_.close();

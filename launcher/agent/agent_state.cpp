@@ -49,14 +49,16 @@ void AgentState::take(const FrameCame& event, Actions& out) {
     if (is_running) out.emplace_back(SignalMains{signal->signo, signal->rank});
   } else if (const auto* stopping = std::get_if<Stop>(&message)) {
     if (event.late) return;
-    // PMIx servers are not ended between Ready and Go: the agent goes with its own.
-    const bool clears = phase_ == Phase::ready && spec_->keep_agent && !spec_->mpi.has_pmix();
-    if (clears) return take(NodeEmpty{}, out);
+    const bool before_go = phase_ == Phase::ready || (phase_ == Phase::waiting && spec_);
+    if (before_go && spec_->keep_agent) return drop_epoch(out);
     stop(std::chrono::milliseconds(stopping->grace_ms), out);
   } else if (std::holds_alternative<Kill>(message)) {
     if (!event.late) kill_ranks(out);
   } else if (const auto* sweep = std::get_if<Sweep>(&message)) {
     out.emplace_back(KillLeftovers{sweep->job_cookie, sweep->lost});
+  } else if (const auto* check = std::get_if<Check>(&message)) {
+    if (phase_ == Phase::waiting && !spec_ && is_runnable(check->spec))
+      out.emplace_back(RunCheck{*check});
   } else if (const auto* probe = std::get_if<Probe>(&message)) {
     if (phase_ == Phase::ready) out.emplace_back(DialMaster{*probe});
   } else if (std::holds_alternative<Suspend>(message)) {
@@ -83,6 +85,14 @@ void AgentState::stop(Clock::duration grace, Actions& out) {
   // A stopped process gets TERM only after SIGCONT.
   if (std::exchange(suspended_, false)) out.emplace_back(Act::resume_ranks);
   kill_at_ = std::min(kill_at_, now_ + grace);
+}
+
+/// Ends an epoch before its ranks begin: only a PMIx server may run.
+void AgentState::drop_epoch(Actions& out) {
+  if (!spec_->mpi.has_pmix()) return take(NodeEmpty{}, out);
+  phase_ = Phase::running;
+  term_sent_ = true;
+  out.emplace_back(Act::clear_up);
 }
 
 void AgentState::kill_ranks(Actions& out) {
@@ -122,6 +132,7 @@ void AgentState::take(const RootLost& event, Actions& out) {
 }
 
 void AgentState::take(const PortHeld& event, Actions& out) {
+  if (phase_ != Phase::waiting) return;  // the epoch was dropped
   phase_ = Phase::ready;
   out.emplace_back(Send{Ready{event.port}});
 }

@@ -50,6 +50,10 @@ struct KillLeftovers {  // of earlier agents of a job; their number is sent as S
   std::vector<std::int32_t> lost;
   friend bool operator==(const KillLeftovers&, const KillLeftovers&) = default;
 };
+struct RunCheck {  // its result is sent as Checked
+  Check check;
+  friend bool operator==(const RunCheck&, const RunCheck&) = default;
+};
 struct StartRanks {
   EnvList env;
   bool suspended = false;
@@ -71,11 +75,12 @@ enum class Act {
   suspend_ranks,
   resume_ranks,
   kill_strays,     // from now on kill every child that is not a shim, as soon as it appears
+  clear_up,        // no rank will start in this epoch: end the PMIx server, then NodeEmpty
   forget_ranks,    // all have ended; new ones may start
   kill_everything  // kill all children directly, shims included
 };
 using AgentAction =
-    std::variant<Send, DialMaster, KillLeftovers, StartRanks, SignalMains, Act, Finish>;
+    std::variant<Send, DialMaster, KillLeftovers, RunCheck, StartRanks, SignalMains, Act, Finish>;
 
 /// Exit code of an agent that leaves background processes alive: its guard then kills nothing.
 inline constexpr int kLeavesProcesses = 2;
@@ -130,6 +135,7 @@ class AgentState {
   void take(const TimePassed& event, Actions& out);
   void take_spec(const Spec& spec, Actions& out);
   void stop(Clock::duration grace, Actions& out);
+  void drop_epoch(Actions& out);
   void kill_ranks(Actions& out);
   void give_up(const std::string& why, Actions& out);
   [[nodiscard]] Clock::time_point silence_limit() const {

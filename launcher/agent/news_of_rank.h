@@ -32,6 +32,10 @@ class NewsOfRank {
     push(news_.phases, {phase.name, clock_value(now)});
   }
   void add(const CheckpointTold& told) { push(news_.checkpoints, told.line); }
+  void add(const FactsTold& told) {
+    news_.facts = told.line;
+    has_lines_ = true;
+  }
 
   /// Returns when take() has news; max: not before the rank tells more. Steps do not delay phases
   /// and lines: a client that waits for a checkpoint learns of it at once.
@@ -47,6 +51,7 @@ class NewsOfRank {
     RankNews told = news_;
     news_.phases.clear();
     news_.checkpoints.clear();
+    news_.facts.clear();
     if (has_lines_) next_lines_ = now + kPeriod;
     next_step_ = now + kPeriod;
     has_step_ = has_lines_ = false;

@@ -55,12 +55,14 @@ bool AgentChannel::read_some() {
 void AgentChannel::send_text(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   control_.emplace_back(bytes.begin(), bytes.end());
+  control_waiting_ += bytes.size();
 }
 
 void AgentChannel::send_control(const Envelope& envelope, const Message& message) {
   if (broken_) return;
   may_wait(message) ? hold() : held_until_.reset();
   control_.push_back(encode(envelope, message));
+  control_waiting_ += control_.back().size();
 }
 
 void AgentChannel::send_last(const Envelope& envelope, const Message& message) {
@@ -121,7 +123,7 @@ bool AgentChannel::load_next() {
     std::deque<Bytes>& queue = control_.empty() ? output_ : control_;
     Bytes& next = queue.front();
     if (!current_.empty() && current_.size() + next.size() > kJoinedBytes) break;
-    if (&queue == &output_) output_waiting_ -= next.size();
+    (&queue == &output_ ? output_waiting_ : control_waiting_) -= next.size();
     if (current_.empty()) {
       current_ = std::move(next);
     } else {
@@ -221,6 +223,7 @@ void OutputPath::send(const Output& output) {
 }
 
 void OutputPath::say(const std::string& text, std::uint8_t flags) {
+  if (!channel_.takes_news() && flags == 0) return;
   const std::string line = fmt::format("{}: {}", own_host_name(), text);
   channel_.send_control(
       envelope_,

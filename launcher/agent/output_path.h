@@ -23,6 +23,9 @@ namespace ds::launcher {
 class AgentChannel {
  public:
   static constexpr std::chrono::milliseconds kPatience{20};
+  /// Most bytes of control frames that wait before heartbeats, news and lines are held back. Other
+  /// frames answer the root or a rank that waits, so their number has a limit.
+  static constexpr std::size_t kControlLimit = std::size_t{1} << 20;
 
   AgentChannel(int in, int out);
 
@@ -55,6 +58,8 @@ class AgentChannel {
   [[nodiscard]] int out() const { return out_.get(); }
   /// Returns the bytes of output that wait; callers stop above a limit.
   [[nodiscard]] std::size_t output_waiting() const { return output_waiting_; }
+  /// Returns false while the root does not read: see kControlLimit.
+  [[nodiscard]] bool takes_news() const { return control_waiting_ < kControlLimit; }
   [[nodiscard]] bool anything_waiting() const {
     return !broken_ && (!current_.empty() || !control_.empty() || !output_.empty());
   }
@@ -79,6 +84,7 @@ class AgentChannel {
   std::deque<Bytes> control_;
   std::deque<Bytes> output_;
   std::size_t output_waiting_ = 0;
+  std::size_t control_waiting_ = 0;
 };
 
 /// Sends a rank's output to the root while the root grants credit, and spools it on disk otherwise;

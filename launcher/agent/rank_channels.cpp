@@ -101,6 +101,8 @@ void RankChannels::take(Rank& rank, RankMessage& message, UniqueFd fd, KeptStore
     rank.news.add(*phase, now);
   } else if (const auto* told = std::get_if<CheckpointTold>(&message)) {
     rank.news.add(*told);
+  } else if (const auto* facts = std::get_if<FactsTold>(&message)) {
+    rank.news.add(*facts);
   } else if (const auto* file = std::get_if<KeepFile>(&message)) {
     const std::string problem =
         store.keep(file->name, {std::move(fd), file->bytes, rank.rank, epoch_});

@@ -45,7 +45,8 @@ constexpr std::size_t kSelectionOptions = 5;
 constexpr OptionDef<HostOptions> kHostOptions[] = {
     {{"--hostfile,--machinefile", "FILE",
       "Read hosts and slots from FILE, one host per line (\"-\": standard\n"
-      "input); without hosts every rank runs on this machine"},
+      "input); without hosts every rank runs on this machine; with --nodes the\n"
+      "running job follows changes of FILE"},
      set_text<&HostOptions::hostfile>},
     {{"--host,-H", "LIST",
       "Hosts and slots as a:4,b,c:* (default: 1 slot; *: its GPUs or cores),\n"

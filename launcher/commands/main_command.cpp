@@ -60,11 +60,13 @@ void tell_of_master(DnsLookup& lookup, const Options& options) {
 int start_job(const Options& options, PlacedJob placed, JobParts parts, std::string& verdict) {
   return run_at_terminal(options, [&](const Background* background) {
     asio::io_context io(1);
-    const Routes routes =
-        make_routes(io, hosts_of(placed), options.reach, options.failure.node_timeout);
+    const std::vector<Host> hosts = hosts_of(placed);
+    const Routes routes = make_routes(io, hosts, options.reach, options.failure.node_timeout);
     JobRequest request = job_request(options, std::move(placed), std::move(parts), background);
     request.routes = routes.by_host;
     request.route_to = routes.more;
+    request.hostfile = hosts;
+    request.read_hostfile = hostfile_reader(options);
     request.policy.start_timeout = start_timeout(options.reach);
     lengthen_max_wait(request.policy, options.failure);
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };

@@ -96,6 +96,10 @@ class Fleet {
   }
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
   void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
+  /// Drops the limit.
+  void unlimit(int agent) {
+    if (record(agent).due == Due::time_up) clear_due(agent);
+  }
   /// Sends TERM; while the agent does not end, sends KILL, then gives it up. An agent whose ranks
   /// have not begun clears up without a signal.
   void stop(int agent, std::chrono::milliseconds grace) {

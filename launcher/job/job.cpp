@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "launcher/job/host_check.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
-#include "launcher/job/scale.h"
 #include "launcher/job/spec.h"
 #include "launcher/job/verdict.h"
 #include "launcher/job/verdict_file.h"
@@ -20,14 +20,16 @@ namespace {
 // Error files of ranks that failed at about the same time; one of them was the first failure.
 constexpr std::size_t kErrorFilesKept = 64;
 
-/// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine.
+/// Requests a search for MASTER_ADDR only if some of several nodes are not on this machine. Nodes
+/// that are added later may be elsewhere, so jobs that change decide for each placement.
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
   policy.trains = request.trains;
   const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   const bool several =
       policy.elastic ? policy.elastic->nodes.most > 1 : request.placement.nodes.size() > 1;
-  policy.find_master = elsewhere && several && request.master.address.empty();
+  const bool may_be = elsewhere || (policy.elastic && request.route_to);
+  policy.find_master = may_be && several && request.master.address.empty();
   return policy;
 }
 
@@ -58,6 +60,8 @@ Job::Job(asio::io_context& io, JobRequest request)
                feed(Tick{});
                look_at_fences();
              }),
+      hostfile_timer_(io, [this] { look_at_hostfile(); }),
+      hostfile_(request_.hostfile),
       signals_(io),
       redactor_(request_.secrets),
       output_(io,
@@ -77,7 +81,7 @@ Job::Job(asio::io_context& io, JobRequest request)
       master_(io,
               {.send = [this](int agent, const Probe& probe) { links_.send(agent, probe); },
                .on_found = [this] { feed(MasterFound{}); },
-               .on_missing = [this](std::string text) { feed(MasterMissing{std::move(text)}); }}),
+               .on_missing = [this](MasterMissing missing) { feed(std::move(missing)); }}),
       mpi_(request_.policy.mpi_timeout),
       control_(io, describe_job(request_, identity_), request_.control_folders,
                {.phase = [this] { return state_.phase_name(); },
@@ -118,6 +122,7 @@ int Job::run() {
   wait_for_signal();
   if (request_.on_begin) request_.on_begin([this](int signo) { take_signal({signo}); });
   feed(Start{});
+  if (request_.read_hostfile) look_at_hostfile();
   io_.run();
   DS_ASSERT(code_);
   return *code_;
@@ -191,6 +196,8 @@ void Job::on_message(int agent, Message& message) {
     feed(AgentLost{agent, host + ": " + problem->text, stage::kStart});
   } else if (const auto* swept = std::get_if<Swept>(&message)) {
     feed(AgentSwept{agent, swept->killed});
+  } else if (const auto* checked = std::get_if<Checked>(&message)) {
+    feed(HostChecked{agent, host_problem(*checked, facts_)});
   } else if (std::holds_alternative<Cleared>(message)) {
     pass_modex(modex_.ended(state_.agents().node_of(agent)));
     feed(AgentCleared{agent});
@@ -205,12 +212,20 @@ std::string Job::problem_of(int agent, const Hello& hello) const {
   const Host& host = state_.agents().host_of(agent);
   if (hello.version != kWireVersion) return version_reason(host.name, hello);
   std::string problem = device_problem(host, request_.own_devices, hello);
-  if (const int node = state_.agents().node_of(agent); problem.empty() && node >= 0) {
-    const Node& place = state_.placement().nodes[static_cast<std::size_t>(node)];
-    problem = bind_problem(host.name, request_.bind, place.ranks.size(), hello);
-  }
+  if (problem.empty())
+    problem = bind_problem(host.name, request_.bind, ranks_of(agent), hello);
   if (!problem.empty() || !request_.master.iface) return problem;
   return interface_problem(host.name, *request_.master.iface, hello.addresses);
+}
+
+/// Returns how many ranks the agent's host has in this epoch, or will have if it joins.
+std::size_t Job::ranks_of(int agent) const {
+  const int node = state_.agents().node_of(agent);
+  if (node >= 0) return state_.placement().nodes[static_cast<std::size_t>(node)].ranks.size();
+  if (!state_.elastic()) return 0;  // a spare: known when it fills a node
+  const Placement alone =
+      place_groups({state_.agents().host_of(agent)}, request_.policy.elastic->placing, 0);
+  return alone.ranks.size();
 }
 
 void Job::on_output(int agent, Output& output) {
@@ -262,6 +277,7 @@ void Job::take_news(int agent, RankNews& news) {
     if (phases_.take(news.rank, phase.name, at))
       feed(PhaseReached{phase.name, *phases_.reached(phase.name)});
   }
+  if (news.rank == 0 && !news.facts.empty()) facts_ = std::move(news.facts);
   if (!training_ || news.rank != 0) return;
   for (std::string& line : news.checkpoints) line = redactor_.clean(line);
   if (const auto outcome = training_->take(news)) control_.saved(*outcome);
@@ -271,35 +287,6 @@ void Job::order_save() {
   const int agent = state_.agents().agent_of(state_.placement().ranks.front().node_rank);
   // Ranks decide together, so one order suffices; orders to all could take effect at 2 steps.
   if (agent >= 0) links_.send(agent, OrderRank{.rank = 0, .order = OrderRank::Order::save});
-}
-
-ScaleAnswer Job::scale(const ScaleRequest& request) {
-  const std::string_view phase = state_.phase_name();
-  if (!state_.elastic())
-    return {true, "its number of nodes is fixed; start it with --nodes MIN:MAX"};
-  if (phase == "stopping" || phase == "finished") return {true, "it is stopping"};
-  if (!request.add.empty() && !request_.route_to)
-    return {true, "its nodes dial in: start dslaunch agent --join on a new one"};
-  ScaleFacts facts{.nodes = request_.policy.elastic->nodes,
-                   .most_nodes = state_.most_nodes(),
-                   .hosts = state_.agents().hosts(),
-                   .placing = request_.policy.elastic->placing};
-  for (int host = 0; host < std::ssize(facts.hosts); ++host)
-    facts.retired.push_back(state_.is_retired(host));
-  if (request_.policy.trains)
-    facts.training = static_cast<int>(state_.placement().nodes.size());
-  facts.most_world = request_.widest->world_size();
-  for (const Node& node : request_.widest->nodes)
-    facts.most_ranks = std::max(facts.most_ranks, static_cast<int>(node.ranks.size()));
-  ScalePlan plan = plan_scale(facts, {request.nodes, request.add, request.remove});
-  if (!plan.problem.empty()) return {true, std::move(plan.problem)};
-  for (const int host : plan.retire) feed(HostRetired{host});
-  for (const Host& host : plan.add) {
-    request_.routes.push_back(request_.route_to(host));
-    feed(HostAdded{host});
-  }
-  if (plan.most_nodes != facts.most_nodes) feed(SizeWanted{plan.most_nodes});
-  return {false, std::move(plan.text)};
 }
 
 std::string Job::ask_for_checkpoint() {

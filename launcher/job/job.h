@@ -10,6 +10,7 @@
 #include "launcher/fleet/agent_links.h"
 #include "launcher/hosts/network.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/hostfile_watch.h"
 #include "launcher/job/job_state.h"
 #include "launcher/job/rank_environment.h"
 #include "launcher/logs/log_policy.h"
@@ -50,6 +51,8 @@ struct JobRequest {
   std::vector<Host> spares;            // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;       // by node rank, then by spare
   std::function<NodeRoute(const Host&)> route_to{};  // of a host that is added; null: none can be
+  HostfileReader read_hostfile{};  // null: its changes are not followed
+  std::vector<Host> hostfile{};    // what it named at the start
   int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;

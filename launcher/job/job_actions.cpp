@@ -41,6 +41,39 @@ void Job::perform(const SendSpec& action) {
   links_.send(action.agent, Heartbeat{.sent = clock_value(Clock::now())});
 }
 
+void Job::perform(const CheckHost& action) {
+  constexpr std::chrono::minutes kLimit{9};  // the policy gives the agent up a little later
+  Check check{.runs = request_.trains,
+              .limit_ms = static_cast<std::uint32_t>(std::chrono::milliseconds(kLimit).count())};
+  try {
+    check.spec = spec_of_joiner(action.agent);
+  } catch (const Error& error) {
+    return feed(HostChecked{action.agent, error.what()});
+  }
+  if (check.runs) {
+    std::vector<std::string>& words = check.spec.programs.front().argv;
+    words.insert(words.begin() + 1, "--check=facts");
+  }
+  links_.send(action.agent, check);
+}
+
+/// Returns the work that the agent's host would have if it joined now, for one rank.
+Spec Job::spec_of_joiner(int agent) {
+  std::vector<Host> hosts;
+  for (const Node& node : state_.placement().nodes) hosts.push_back(node.host);
+  if (std::cmp_less_equal(state_.most_nodes(), hosts.size())) hosts.pop_back();
+  hosts.push_back(state_.agents().host_of(agent));
+  const Placement next =
+      place_groups(hosts, request_.policy.elastic->placing, state_.placement().epoch + 1);
+  Spec spec = make_spec(request_, next, static_cast<int>(hosts.size()) - 1, identity_,
+                        hello(agent), route(agent).local);
+  spec.ranks.resize(1);
+  // No rank connects.
+  spec.env.emplace_back(contract::kMasterAddr, "127.0.0.1");
+  spec.env.emplace_back(contract::kMasterPort, "29500");
+  return spec;
+}
+
 void Job::perform(const SendGo& action) {
   const std::vector<int> agents = state_.agents_by_node();
   std::vector<std::string> hosts;
@@ -108,11 +141,18 @@ void Job::perform(const Conclude& action) {
 
 void Job::perform(const SendSweep& action) {
   Sweep sweep{.job_cookie = job_id_text(identity_.id)};
+  const std::string& host = state_.agents().host_of(action.agent).name;
   for (int agent = 0; agent < action.agent; ++agent)
-    if (state_.agents().host_number(agent) == state_.agents().host_number(action.agent) &&
-        hello(agent).pid != 0)
+    if (state_.agents().host_of(agent).name == host && hello(agent).pid != 0 &&
+        state_.fleet().stage(agent) == Fleet::Stage::gone)
       sweep.lost.push_back(hello(agent).pid);
   links_.send(action.agent, sweep);
+}
+
+/// Returns whether all nodes of the placement are on this machine.
+bool Job::all_here() const {
+  return std::ranges::all_of(state_.agents_by_node(),
+                             [this](int agent) { return route(agent).local; });
 }
 
 /// Returns the launcher's source address towards another node; empty if all are on this machine.
@@ -148,13 +188,14 @@ MasterFinder::Question Job::master_question(std::uint16_t port) {
 
 void Job::perform(const FindMaster& action) {
   if (action.known) return master_.again(state_.agents().agent_of(0));
-  if (share_network(node_views())) return master_.skip(state_.agents().agent_of(0));
+  if (all_here() || share_network(node_views()))
+    return master_.skip(state_.agents().agent_of(0));
   const MasterFinder::Question question = master_question(action.master_port);
   if (!question.candidates.empty()) return master_.begin(question);
   // Without a known numeric address there is nothing to try: the name of node 0 is used.
   if (!request_.master.iface) return master_.skip(question.agents.front());
-  feed(MasterMissing{fmt::format("{} has no address at {} that another machine could reach",
-                                 question.nodes.front().host, request_.master.iface->text)});
+  feed(MasterMissing{.text = fmt::format("{} has no address at {} that another machine could reach",
+                                         question.nodes.front().host, request_.master.iface->text)});
 }
 
 /// Returns the address at which the ranks find rank 0.

@@ -16,6 +16,7 @@
 #include "launcher/job/mpir_table.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/scale.h"
 #include "launcher/job/start_phases.h"
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
@@ -37,6 +38,7 @@ class Job {
   void feed(const Event& event);
   void on_message(int agent, Message& message);
   [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
+  [[nodiscard]] std::size_t ranks_of(int agent) const;
   void redact(Output& output);
   void on_output(int agent, Output& output);
   void take_news(int agent, RankNews& news);
@@ -45,6 +47,10 @@ class Job {
   void order_pause() { send_to_busy(OrderRank{.order = OrderRank::Order::pause}); }
   std::string ask_for_checkpoint();
   ScaleAnswer scale(const ScaleRequest& request);
+  [[nodiscard]] ScaleFacts scale_facts() const;
+  [[nodiscard]] std::optional<NodeRoute> route_of_added(const Host& host) const;
+  std::string perform_plan(const ScaleFacts& facts, ScalePlan plan);
+  void look_at_hostfile();
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     info.phase = phases_.newest();
@@ -90,6 +96,7 @@ class Job {
   void perform(const OpenAgent& action);
   void perform(const SendSpec& action);
   void perform(const SendSweep& action);
+  void perform(const CheckHost& action);
   void perform(const SendGo& action);
   void perform(const FindMaster& action);
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
@@ -98,6 +105,8 @@ class Job {
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 
+  [[nodiscard]] Spec spec_of_joiner(int agent);
+  [[nodiscard]] bool all_here() const;
   [[nodiscard]] std::string root_side();
   [[nodiscard]] std::vector<NodeView> node_views();
   [[nodiscard]] MasterFinder::Question master_question(std::uint16_t port);
@@ -135,12 +144,15 @@ class Job {
   std::map<int, std::string> error_files_;  // by rank
   std::map<int, int> last_agents_;          // by node: the agent that had its last Spec
   WakeTimer timer_;
+  WakeTimer hostfile_timer_;
+  HostfileWatch hostfile_;
   asio::signal_set signals_;
   Life life_;
   Redactor redactor_;
   std::string redacted_;  // the bytes of the Output being handled
   OutputHub output_;
   JobInput input_;
+  std::string facts_;  // what all ranks of the training must have in common
   std::optional<Training> training_;  // of a train.toml whose rank 0 runs here
   StartPhases phases_;                // of the ranks of a training
   MasterFinder master_;

@@ -65,9 +65,11 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
 void JobState::settle() {
   for (const Fleet::News& news : fleet_.take_news()) take(news);
   if (phase_ == Phase::running && cause_.kind != Cause::Kind::none) act_on_failure();
+  if (std::exchange(spoiled_, false) && phase_ == Phase::clearing) pause_spoiled();
   if (earlier_) take_earlier(*std::exchange(earlier_, std::nullopt));
   if (std::exchange(paused_, false) && phase_ == Phase::running) ranks_paused();
   if (std::exchange(ticked_, false)) look_at_clock();
+  if (missing_) master_missing(*std::exchange(missing_, std::nullopt));
   if (wanted_) stop(*std::exchange(wanted_, std::nullopt));
   if (signo_) obey_signal(*std::exchange(signo_, std::nullopt));
   advance();
@@ -136,7 +138,11 @@ void JobState::begin_when_ready() {
   unbegun_since_.reset();
   begun_at_ = now_;
   say_missing_at_.reset();
-  for (const Node& place : placement_.nodes) fleet_.start(roster_.agent_of(place.node_rank));
+  for (const Node& place : placement_.nodes) {
+    const int agent = roster_.agent_of(place.node_rank);
+    fleet_.start(agent);
+    hosts_.began(roster_.host_number(agent));
+  }
   act(SendGo{port_});
 }
 
@@ -154,9 +160,7 @@ void JobState::handle(const MasterFound&) {
 }
 
 void JobState::handle(const MasterMissing& event) {
-  if (!std::exchange(searching_, false)) return;
-  act(Say{event.text});
-  wanted_ = {.kind = Cause::Kind::unreachable, .reason = event.text};
+  if (std::exchange(searching_, false)) missing_ = event;
 }
 
 /// Fills vacant nodes with waiting agents, as far as they suffice.

@@ -10,90 +10,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/base/deadline.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/fleet/fleet_events.h"
 #include "launcher/fleet/stop_signals.h"
-#include "launcher/hosts/next_placement.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/host_history.h"
+#include "launcher/job/job_events.h"
 #include "launcher/job/job_policy.h"
+#include "launcher/job/membership.h"
 #include "launcher/job/roster.h"
 #include "launcher/job/verdict.h"
 
 namespace ds::launcher {
-
-// Events beside those of agents (fleet_events.h).
-struct MasterFound {};  // an address of node 0 that all nodes reach is known
-struct MasterMissing {  // no address of node 0 can be reached by all nodes
-  std::string text{};
-};
-struct RankStarted {
-  int rank = 0;
-  int pid = 0;
-};
-struct PhaseReached {  // of the start of a training, by all ranks
-  std::string name{};
-  Clock::time_point at{};
-};
-struct RanksHeld {};  // all ranks have started and are stopped, for a debugger
-struct RankExited {
-  int rank = 0;
-  RankEnd end{};
-  ExitTime time{};
-};
-struct MpiRankFailed {  // the MPI library of a rank ends the job
-  int rank = 0;
-  int code = 1;        // for the exit code
-  std::string text{};  // follows the name of the rank
-  ExitTime time{};
-};
-struct FenceFailed {  // ranks wait for others that do not join them
-  std::vector<int> ranks{};
-  std::chrono::milliseconds waited{};  // 0: those ranks have ended
-};
-struct InputFailed {  // standard input cannot be read
-  std::string reason{};
-};
-struct OutputWritten {};  // after FlushOutput: all is written or abandoned
-// Of jobs whose number of nodes may change:
-struct HostAdded {  // a new host, or one that was retired
-  Host host{};
-};
-struct HostRetired {  // shall leave the job
-  int host = 0;       // as Roster::host_number
-};
-struct SizeWanted {  // the number of nodes that the job shall have at most
-  int nodes = 0;
-};
-using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
-                           AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
-                           PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
-                           Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
-                           HostAdded, HostRetired, SizeWanted, Tick>;
-
-// Actions beside those of agents.
-struct FindMaster {  // answered by MasterFound or MasterMissing
-  std::uint16_t master_port = 0;
-  bool known = false;  // found before, for the same agents: node 0 only closes its listening socket
-};
-struct SendGo {  // to every agent that has a Spec, as SignalRanks
-  std::uint16_t master_port = 0;
-};
-struct SignalRanks {  // signals their main processes
-  int signo = 0;
-};
-struct PauseRanks {};   // of a training: all end the same step, keep it, and exit with 94
-struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten or OutputClosed
-struct Conclude {       // print the verdict and exit with its code; the last action
-  JobVerdict verdict{};
-};
-using Action =
-    std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent, KillAgent,
-                 SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats, SendSweep, DismissAgent,
-                 CloseAgent, Say, PauseRanks, FlushOutput, Conclude>;
 
 /// The policy of one job: which ranks start when, which failure counts, how the other ranks are
 /// stopped, and whether the job restarts.
@@ -154,7 +84,8 @@ class JobState {
   [[nodiscard]] bool elastic() const { return policy_.elastic.has_value(); }
   /// Returns the number of nodes that an epoch has at most.
   [[nodiscard]] int most_nodes() const { return most_nodes_; }
-  [[nodiscard]] bool is_retired(int host) const { return retired_.contains(host); }
+  /// Returns what each host does now, by number.
+  [[nodiscard]] std::vector<HostRole> host_roles() const;
 
  private:
   static constexpr std::chrono::seconds kSayWaitingAfter{1};
@@ -172,9 +103,10 @@ class JobState {
   static constexpr std::chrono::seconds kOwnErrorWithin{1};
   // Ranks that exit with 94 sooner are started again with a growing delay.
   static constexpr std::chrono::seconds kShortEpoch{1};
-  static constexpr std::chrono::seconds kLongestRedial{30};
   // After so many failed attempts the end of the job does not wait for a host.
   static constexpr int kFewTries = 2;
+  // A check may tokenize the data.
+  static constexpr std::chrono::minutes kCheckWithin{10};
   // A training ends its step within this many node timeouts when it is told to pause.
   static constexpr int kPauseTimeouts = 10;
 
@@ -209,7 +141,7 @@ class JobState {
   [[nodiscard]] bool awaits_earlier_host() const;
   /// Returns the number of hosts that the user has not removed.
   [[nodiscard]] int hosts_left() const {
-    return static_cast<int>(roster_.hosts().size() - retired_.size());
+    return static_cast<int>(roster_.hosts().size()) - hosts_.retired();
   }
   void begin_with_members();
   void cannot_gather(bool first);
@@ -221,23 +153,37 @@ class JobState {
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
+  void pause_spoiled();
   void member_lost(int agent, int index, const std::string& reason);
-  void host_away(int agent, const std::string& reason, const std::string& stage);
-  void agent_waits(int agent);
   void invite_joiners();
   void end_epoch(EpochRecord::Kind kind, const std::string& why);
-  void handle(const HostAdded& event);
-  void handle(const HostRetired& event);
   void handle(const SizeWanted& event);
   void leave_if_too_large(const std::string& why);
   [[nodiscard]] bool is_too_large() const;
-  void drop_retired();
   void record_start();
+  void ranks_run_well();
   void look_at_members_clock();
   [[nodiscard]] std::chrono::milliseconds pause_limit() const {
     return std::max<std::chrono::milliseconds>(kPauseTimeouts * policy_.node_timeout,
                                                std::chrono::seconds(10));
   }
+
+  // job_state_hosts.cpp: each host of such a job.
+  void host_away(int agent, const std::string& reason, const std::string& stage);
+  void agent_waits(int agent);
+  void check(int agent);
+  void host_fits(int agent);
+  void refuse(int agent, const std::string& problem);
+  void handle(const HostAdded& event);
+  void handle(const HostRetired& event);
+  void handle(const HostChecked& event);
+  void retire(int host);
+  [[nodiscard]] bool is_of_joiner(const Cause& cause) const;
+  static std::string end_of_joiner(const Cause& cause);
+  void drop_joiners(const std::vector<int>& nodes, const std::string& reason);
+  void retire_joiner(int node, const std::string& reason);
+  void master_missing(const MasterMissing& event);
+  void drop_retired();
 
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
@@ -252,6 +198,11 @@ class JobState {
   void redial_after(std::chrono::milliseconds delay, int agent);
   NodeLoss* loss_of(int agent);
   void set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed);
+  /// Returns whether the agent was dialed for a loss, and has not swept its host yet.
+  [[nodiscard]] bool is_unswept(int agent) {
+    const NodeLoss* const loss = loss_of(agent);
+    return loss != nullptr && loss->sweep == NodeLoss::Sweep::pending;
+  }
 
   // job_state_news.cpp: ends of ranks, and the choice of the first failure.
   void handle(const RankExited& event);
@@ -260,6 +211,10 @@ class JobState {
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
   [[nodiscard]] Cause cause_of(const MpiRankFailed& event) const;
   [[nodiscard]] bool came_first(const Cause& event) const;
+  /// Returns whether ranks have exited with 94, and the others are expected to do so.
+  [[nodiscard]] bool is_beside_pause() const {
+    return phase_ == Phase::clearing && cause_.kind == Cause::Kind::none && stop_at_;
+  }
   void take_earlier(Cause cause);
   void rank_ended(int rank, const RankEnd& end);
 
@@ -363,17 +318,21 @@ class JobState {
   EpochRecord planned_;          // for which the ranks shall pause
   bool paused_ = false;          // a rank has exited with 94
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
-  std::set<int> retired_;        // hosts
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
-  std::map<int, int> tries_;     // by host: failed attempts to reach it, in a row
+  HostHistory hosts_;
+  std::set<int> checking_;               // agents whose hosts are being checked
+  std::set<int> checked_;                // these, and agents whose hosts have been checked
+  std::map<int, std::string> refused_;   // by host: why, as was said
   std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
 
   // Marks of the event being handled, for settle().
   std::optional<Cause> earlier_;  // than cause_
   std::optional<Cause> wanted_;   // why the job shall end
   std::optional<int> signo_;      // that counts
+  bool spoiled_ = false;          // a rank failed while others exit with 94
+  std::optional<MasterMissing> missing_;
   bool ticked_ = false;
 
   // The clock of the event being handled, and what comes later.

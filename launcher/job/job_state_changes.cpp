@@ -78,12 +78,36 @@ void JobState::stop_for_change() {
     kill_ranks();
 }
 
+/// A rank failed while others exit with 94: the failure counts, and the other ranks are stopped.
+void JobState::pause_spoiled() {
+  const std::optional<std::string> why = why_never_restarted(cause_);
+  if (why && !is_of_joiner(cause_)) {
+    cause_.note = *why;
+    return stop(cause_);
+  }
+  stop_at_.reset();
+  change_.kind = why ? EpochRecord::Kind::left : EpochRecord::Kind::failed;
+  change_.why = printable(cause_text(placement_, cause_));
+  change_.counted = !why;
+  restart_at_ = std::max(*restart_at_, now_ + restart_delay(quick_restarts_++));
+  act(Say{change_.why + "; starting all ranks again"});
+  if (why) retire_joiner(cause_.node, end_of_joiner(cause_));
+  stop_for_change();
+}
+
 /// Handles the loss of a node of an epoch that has its nodes.
 void JobState::member_lost(int agent, int index, const std::string& reason) {
   const bool had_ranks = node(index).ranks_left > 0;
   const bool was_done = node(index).done;
+  const int host = roster_.host_number(agent);
   node_done(index);  // before the cause is set: its ranks are the cause
-  if (!was_done || may_restart()) dial_again(agent, reason);
+  hosts_.lost(host);
+  // A host that fails before its ranks begin must not stop the others again and again.
+  const int failures = begun_ ? 0 : hosts_.failed(host);
+  if (failures > 0)
+    redial_after(HostHistory::delay_after(failures - 1), agent);
+  else if (!was_done || may_restart())
+    dial_again(agent, reason);
   Cause cause{.kind = Cause::Kind::node,
               .node = index,
               .time = {.here = fleet_.last_heard(agent)},
@@ -107,33 +131,6 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
     act(Say{printable(cause_text(placement_, cause))});
   }
   if (std::exchange(stop_at_, std::nullopt)) stop_for_change();
-}
-
-/// Handles the end of an agent without ranks: dials its host again, ever less often.
-void JobState::host_away(int agent, const std::string& reason, const std::string& stage) {
-  const int host = roster_.host_number(agent);
-  roster_.remove(agent);
-  if (retired_.contains(host)) return set_sweep(agent, NodeLoss::Sweep::unreached, 0);
-  const int tries = tries_[host]++;
-  const bool first = verdict_.epochs.empty();
-  if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
-  if (!first && tries == 0 && loss_of(agent) == nullptr)
-    act(Say{printable(reason) + "; dialing it again until the job ends"});
-  const std::chrono::seconds delay(1 << std::min(tries, 5));
-  redial_after(std::min<std::chrono::milliseconds>(delay, kLongestRedial), agent);
-}
-
-/// Lets an agent without a node take part in the next epoch.
-void JobState::agent_waits(int agent) {
-  if (elastic() && retired_.contains(roster_.host_number(agent))) {
-    roster_.remove(agent);
-    return fleet_.dismiss(agent);
-  }
-  roster_.waits(agent);
-  if (!elastic()) return;
-  const int host = roster_.host_number(agent);
-  tries_.erase(host);
-  std::erase_if(absent_, [host](const BadNode& bad) { return bad.node == host; });
 }
 
 /// Ends the epoch for hosts that wait, if there is room for them and the policy says so.
@@ -197,39 +194,25 @@ void JobState::look_at_members_clock() {
 
 void JobState::record_start() {
   if (verdict_.epochs.empty()) return;
+  if (!policy_.trains && phase_ == Phase::running) ranks_run_well();
   EpochRecord& epoch = verdict_.epochs.back();
   epoch.started = whole_micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
 }
 
+/// Notes that the ranks of all nodes have started, and those of a training have made a step.
+void JobState::ranks_run_well() {
+  for (const Node& place : placement_.nodes)
+    if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
+      hosts_.proved(roster_.host_number(agent));
+  for (const int agent : roster_.waiting_agents())  // spares of the start
+    if (!checked_.contains(agent)) check(agent);
+}
+
 void JobState::handle(const PhaseReached& event) {
   if (phase_ != Phase::running || verdict_.epochs.empty()) return;
+  if (event.name == kFirstStepPhase) ranks_run_well();
   verdict_.epochs.back().reached.emplace_back(
       event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
-}
-
-void JobState::handle(const HostAdded& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
-  const int host = roster_.add_host(event.host);
-  const int agent = roster_.add_agent(host);
-  const int added = fleet_.add(host);
-  DS_ASSERT(agent == added);
-  fleet_.dial(agent);
-}
-
-void JobState::handle(const HostRetired& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
-  if (!retired_.insert(event.host).second) return;
-  std::erase_if(redials_, [&](const auto& redial) {
-    return roster_.host_number(redial.second) == event.host;
-  });
-  for (int agent = 0; agent < fleet_.size(); ++agent) {
-    const Stage stage = fleet_.stage(agent);
-    if (roster_.host_number(agent) != event.host || roster_.node_of(agent) >= 0) continue;
-    if (stage == Stage::idle) fleet_.dismiss(agent);
-    if (stage == Stage::opening || stage == Stage::sweeping) fleet_.close(agent);
-    if (stage != Stage::gone) roster_.remove(agent);
-  }
-  leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");
 }
 
 void JobState::handle(const SizeWanted& event) {
@@ -252,20 +235,9 @@ bool JobState::is_too_large() const {
   if (node_count() > most_nodes_) return true;
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);
-    if (agent >= 0 && retired_.contains(roster_.host_number(agent))) return true;
+    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent))) return true;
   }
   return false;
-}
-
-/// Dismisses agents whose hosts shall leave, once none of their ranks is left.
-void JobState::drop_retired() {
-  if (retired_.empty()) return;
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
-    const int agent = roster_.agent_of(node);
-    if (agent < 0 || !retired_.contains(roster_.host_number(agent))) continue;
-    roster_.leave(agent);
-    if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
-  }
 }
 
 }  // namespace ds::launcher

@@ -7,7 +7,6 @@
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
-#include "launcher/job/membership.h"
 
 namespace ds::launcher {
 
@@ -98,6 +97,7 @@ void JobState::begin_with_members() {
   placed_ = true;
   for (const int agent : chosen) {
     told_of_.erase(agent);
+    if (checking_.erase(agent) > 0) fleet_.unlimit(agent);
     fleet_.give_spec(agent, roster_.node_of(agent));
   }
 }
@@ -149,14 +149,10 @@ void JobState::cannot_gather(bool first) {
 
 /// Returns which hosts have not answered while the nodes of an epoch are chosen.
 std::string JobState::absent_text() const {
-  std::set<int> here;
-  for (const int agent : roster_.waiting_agents()) here.insert(roster_.host_number(agent));
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node)
-    if (roster_.agent_of(node) >= 0) here.insert(roster_.host_number(roster_.agent_of(node)));
+  const std::vector<HostRole> roles = host_roles();
   std::vector<std::string> names;
-  for (std::size_t host = 0; host < roster_.hosts().size(); ++host)
-    if (!here.contains(static_cast<int>(host)) && !retired_.contains(static_cast<int>(host)))
-      names.push_back(roster_.hosts()[host].name);
+  for (std::size_t host = 0; host < roles.size(); ++host)
+    if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
   if (names.empty()) return {};
   constexpr std::size_t kRoom = 400;
   std::string folded = fold_names(names);

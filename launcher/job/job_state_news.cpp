@@ -1,4 +1,6 @@
 // The part of JobState that takes news of agents and ends of ranks, and chooses the first failure.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 
@@ -48,10 +50,13 @@ void JobState::take(const Fleet::News& news) {
     case What::cleared:
       return agent_cleared(agent);
     case What::time_up:
-      return;  // no agent of a job has such a limit
+      if (checking_.erase(agent) > 0)
+        refuse(agent, fmt::format("its check has not ended within {}", span_text(kCheckWithin)));
+      return;
     default:
       break;
   }
+  checking_.erase(agent);
   const std::string reason = loss_reason(news, host_name(agent));
   if (index < 0 && elastic() && may_restart()) return host_away(agent, reason, loss_stage(news));
   if (index < 0) return waiting_agent_lost(agent, reason);
@@ -207,6 +212,9 @@ void JobState::handle(const RankExited& event) {
     paused_ = paused_ || phase_ == Phase::running;
   } else if (phase_ == Phase::running && failed) {
     mark_failure(cause_of(event));
+  } else if (failed && is_beside_pause() && !(policy_.trains && lost_another(event.end))) {
+    mark_failure(cause_of(event));
+    spoiled_ = true;
   } else if (failed && came_first(cause_of(event))) {
     earlier_ = cause_of(event);
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
@@ -216,10 +224,12 @@ void JobState::handle(const RankExited& event) {
 
 void JobState::handle(const MpiRankFailed& event) {
   if (!begun_) return;
-  if (phase_ == Phase::running)
+  if (phase_ == Phase::running || is_beside_pause()) {
     mark_failure(cause_of(event));
-  else if (came_first(cause_of(event)))
+    spoiled_ = phase_ == Phase::clearing;
+  } else if (came_first(cause_of(event))) {
     earlier_ = cause_of(event);
+  }
 }
 
 void JobState::handle(const FenceFailed& event) {
@@ -284,7 +294,11 @@ void JobState::take_earlier(Cause cause) {
   const std::string text = printable(cause_text(placement_, cause));
   act(Say{text + "; this came first"});
   if (!elastic()) verdict_.restarts.pop_back();
-  if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
+  if (is_of_joiner(cause)) {
+    change_.counted = false;
+    change_.kind = EpochRecord::Kind::left;
+    retire_joiner(cause.node, end_of_joiner(cause));
+  } else if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
     cause.note = std::move(*why);
     return stop(std::move(cause));
   }

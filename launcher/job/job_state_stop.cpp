@@ -24,6 +24,8 @@ std::chrono::milliseconds JobState::least_delay(const Cause& cause) {
 
 /// Ends the job for the first failure, cause_, or restarts all ranks.
 void JobState::act_on_failure() {
+  if (is_of_joiner(cause_))
+    return drop_joiners({cause_.node}, end_of_joiner(cause_));
   if (elastic() && !why_never_restarted(cause_)) {
     const bool lost = cause_.kind == Cause::Kind::node;
     return begin_change({.kind = lost ? EpochRecord::Kind::lost : EpochRecord::Kind::failed,
@@ -119,8 +121,7 @@ void JobState::release_agents() {
   drop_redials();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
   for (int agent = 0; agent < fleet_.size(); ++agent) {
-    const auto tries = tries_.find(roster_.host_number(agent));
-    if (is_sweeper(agent) && tries != tries_.end() && tries->second >= kFewTries) {
+    if (is_sweeper(agent) && hosts_.failures(roster_.host_number(agent)) >= kFewTries) {
       fleet_.close(agent);
       waiting_agent_lost(agent, {});
     } else if (is_sweeper(agent))

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "launcher/fleet/wake_timer.h"
+#include "launcher/job/job_events.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/master_search.h"
 #include "launcher/wire/messages.h"
@@ -22,7 +23,7 @@ class MasterFinder {
   struct Events {
     std::function<void(int agent, const Probe&)> send;
     std::function<void()> on_found;
-    std::function<void(std::string text)> on_missing;  // what went wrong, for people
+    std::function<void(MasterMissing)> on_missing;
   };
   /// Input of one search.
   struct Question {
@@ -45,13 +46,14 @@ class MasterFinder {
   void begin(const Question& question) {
     ++number_;
     first_agent_ = question.agents.front();
-    master_ = question.nodes.front().host;
     probers_.clear();
     ending_.clear();
+    nodes_ = question.nodes;
+    probing_ = probing_nodes(nodes_);
     std::vector<std::string> names;
-    for (const int node : probing_nodes(question.nodes)) {
+    for (const int node : probing_) {
       probers_.push_back(question.agents[static_cast<std::size_t>(node)]);
-      names.push_back(question.nodes[static_cast<std::size_t>(node)].host);
+      names.push_back(nodes_[static_cast<std::size_t>(node)].host);
     }
     Probe probe{.search = number_, .port = question.port, .question = question_, .answer = answer_};
     for (const NodeAddress& place : question.candidates) probe.addresses.push_back(place.address);
@@ -99,7 +101,9 @@ class MasterFinder {
     timer_.cancel();
     const MasterSearch ended = *search_;
     search_.reset();
-    if (state == MasterSearch::State::missing) return events_.on_missing(ended.table(master_));
+    if (state == MasterSearch::State::missing)
+      return events_.on_missing({.text = ended.table(nodes_.front().host),
+                                 .cut_off = nodes_beside(nodes_, probing_, ended.cut_off())});
     address_ = ended.address();
     std::vector<int> agents{first_agent_};
     for (const std::size_t prober : ended.unfinished()) agents.push_back(probers_[prober]);
@@ -116,7 +120,8 @@ class MasterFinder {
   Events events_;
   std::string question_, answer_;
   std::uint32_t number_ = 0;
-  std::string master_;        // the name of node 0
+  std::vector<NodeView> nodes_;
+  std::vector<int> probing_;  // nodes
   int first_agent_ = -1;      // of node 0
   std::vector<int> probers_;  // agents
   std::vector<int> ending_;   // agents that have not reported yet that they have ended

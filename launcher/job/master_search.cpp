@@ -49,6 +49,20 @@ std::vector<int> probing_nodes(const std::vector<NodeView>& nodes) {
   return probing;
 }
 
+std::vector<int> nodes_beside(const std::vector<NodeView>& nodes, const std::vector<int>& probing,
+                              const std::vector<std::size_t>& probers) {
+  std::vector<int> beside;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const auto is_beside = [&](std::size_t prober) {
+      const auto other = static_cast<std::size_t>(probing[prober]);
+      return other == node ||
+             (!nodes[node].network.empty() && nodes[other].network == nodes[node].network);
+    };
+    if (std::ranges::any_of(probers, is_beside)) beside.push_back(static_cast<int>(node));
+  }
+  return beside;
+}
+
 std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
                                            const std::string& reached,
                                            const std::optional<InterfaceChoice>& choice) {
@@ -144,6 +158,17 @@ std::vector<std::size_t> MasterSearch::unfinished() const {
   for (std::size_t prober = 0; prober < results_.size(); ++prober) {
     if (std::ranges::count(results_[prober], false, &Result::has_value) > 0)
       probers.push_back(prober);
+  }
+  return probers;
+}
+
+std::vector<std::size_t> MasterSearch::cut_off() const {
+  const auto best = std::ranges::max_element(candidates_, {}, &Candidate::reached_by);
+  std::vector<std::size_t> probers;
+  for (std::size_t prober = 0; best != candidates_.end() && prober < results_.size(); ++prober) {
+    const Result& result =
+        results_[prober][static_cast<std::size_t>(best - candidates_.begin())];
+    if (!result || !result->empty()) probers.push_back(prober);
   }
   return probers;
 }

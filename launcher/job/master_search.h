@@ -24,6 +24,10 @@ struct NodeView {
 bool share_network(const std::vector<NodeView>& nodes);
 /// Returns the nodes that must try: one of each network except that of node 0.
 std::vector<int> probing_nodes(const std::vector<NodeView>& nodes);
+/// Returns these probers' nodes and all others with the same interfaces. `probing`: the node of each
+/// prober.
+std::vector<int> nodes_beside(const std::vector<NodeView>& nodes, const std::vector<int>& probing,
+                              const std::vector<std::size_t>& probers);
 /// Returns addresses of node 0, the best first: `reached`, by which the launcher reached it; then
 /// by other nodes in the subnet; IPv4; link-local last. Loopback only if all share the network.
 std::vector<NodeAddress> master_candidates(const std::vector<NodeView>& nodes,
@@ -57,6 +61,8 @@ class MasterSearch {
   [[nodiscard]] const std::string& address() const { return address_; }
   /// Returns the probers that still try an address.
   [[nodiscard]] std::vector<std::size_t> unfinished() const;
+  /// Returns the probers that do not reach the address that most probers reach, once missing.
+  [[nodiscard]] std::vector<std::size_t> cut_off() const;
   /// Returns the failed results, once missing: one line per prober, equal lines together.
   [[nodiscard]] std::string table(const std::string& master) const;
 

@@ -1,9 +1,17 @@
-// When the next epoch of a job with --nodes MIN:MAX begins. Pure.
+// Hosts of a job with --nodes MIN:MAX: what each does, and when the next epoch begins. Pure.
 #pragma once
 
 #include "launcher/job/job_policy.h"
 
 namespace ds::launcher {
+
+/// What a host does in a job with --nodes MIN:MAX.
+enum class HostRole {
+  takes_part,  // in this epoch
+  waits,       // its agent can take part in the next one
+  away,        // it has not answered, or was lost
+  retired      // it has left for good
+};
 
 /// What is known while hosts are gathered for an epoch.
 struct Gathering {

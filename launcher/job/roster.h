@@ -53,8 +53,8 @@ class Roster {
     hosts_.push_back(std::move(host));
     return static_cast<int>(hosts_.size()) - 1;
   }
-  /// Adds the first agent of an added host.
-  int add_agent(int host) { return add(host, -1, false); }
+  /// Adds the first agent of an added host. `again`: as of the host of a lost agent.
+  int add_agent(int host, bool again) { return add(host, -1, again); }
   [[nodiscard]] const std::vector<Host>& hosts() const { return hosts_; }
 
   // For jobs whose number of nodes changes.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <numeric>
 
 #include "engine/base/error.h"
@@ -18,29 +19,61 @@ ScalePlan refused(std::string why) { return {.problem = std::move(why)}; }
 /// Returns the number of a host that belongs to the job; -1: none has this name.
 int host_named(const ScaleFacts& facts, std::string_view name) {
   for (std::size_t i = 0; i < facts.hosts.size(); ++i)
-    if (facts.hosts[i].name == name && !facts.retired[i]) return static_cast<int>(i);
+    if (facts.hosts[i].name == name && facts.roles[i] != HostRole::retired)
+      return static_cast<int>(i);
   return -1;
 }
 
 std::string names_of_all(const ScaleFacts& facts) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < facts.hosts.size(); ++i)
-    if (!facts.retired[i]) names.push_back(facts.hosts[i].name);
+    if (facts.roles[i] != HostRole::retired) names.push_back(facts.hosts[i].name);
   return fold_names(names);
+}
+
+/// Returns how many of the hosts of the job that do not leave have one of these roles.
+int count_left(const ScaleFacts& facts, const std::vector<int>& leaving,
+               std::initializer_list<HostRole> roles) {
+  int count = 0;
+  for (std::size_t i = 0; i < facts.hosts.size(); ++i)
+    count += std::ranges::count(roles, facts.roles[i]) > 0 &&
+             std::ranges::count(leaving, static_cast<int>(i)) == 0;
+  return count;
+}
+
+/// Returns why too few hosts would be left; empty: enough are. Hosts that are down do not count
+/// when one leaves that is there.
+std::string too_few(const ScaleFacts& facts, const ScalePlan& plan) {
+  using enum HostRole;
+  const int added = static_cast<int>(plan.add.size());
+  const int left = count_left(facts, plan.retire, {takes_part, waits, away}) + added;
+  const int least = facts.nodes.least;
+  if (left < least)
+    return fmt::format("{} would be left; the job needs at least {}", counted(left, "host"), least);
+  const int here = count_left(facts, plan.retire, {takes_part, waits}) + added;
+  const bool one_leaves = count_left(facts, plan.retire, {takes_part, waits}) <
+                          count_left(facts, {}, {takes_part, waits});
+  if (here >= least || !one_leaves) return {};
+  const int down = left - here;
+  return fmt::format("{} would be left, because {} down; the job needs at least {}",
+                     counted(here, "host"), down == 1 ? "1 is" : fmt::format("{} are", down), least);
 }
 
 /// Returns the hosts to add. Errors:  Error{usage} and Error{config} for what cannot be a host or
 /// has no room for its ranks.
-std::vector<Host> hosts_to_add(const ScaleFacts& facts, const std::vector<std::string>& words) {
+std::vector<Host> hosts_to_add(const ScaleFacts& facts, const ScaleWish& wish) {
   std::vector<HostPick> picks;
-  for (const std::string& word : words)
+  for (const std::string& word : wish.add)
     for (HostPick& pick : parse_host_picks("--add", word)) picks.push_back(std::move(pick));
   std::vector<Host> hosts = hosts_of_picks(picks);
-  for (Host& host : hosts) {
+  for (Host& host : hosts)
+    if (host.bare && host.slots != kAutoSlots && !facts.hosts.empty())
+      host.slots = facts.hosts.front().slots;
+  hosts.insert(hosts.end(), wish.add_hosts.begin(), wish.add_hosts.end());
+  for (const Host& host : hosts) {
     if (host.slots == kAutoSlots)
       throw Error(ErrorKind::usage,
-                  fmt::format("--add {}: the number of slots must be given", host.name));
-    if (host.bare && !facts.hosts.empty()) host.slots = facts.hosts.front().slots;
+                  fmt::format("{}: the number of slots must be given", host.name));
     const int ranks = place_groups({host}, facts.placing, 0).world_size();
     if (ranks > facts.most_ranks)
       throw Error(ErrorKind::usage,
@@ -57,7 +90,8 @@ int largest_world(const ScaleFacts& facts, const ScalePlan& plan) {
     ranks.push_back(place_groups({host}, facts.placing, 0).world_size());
   };
   for (std::size_t i = 0; i < facts.hosts.size(); ++i)
-    if (!facts.retired[i] && std::ranges::count(plan.retire, static_cast<int>(i)) == 0)
+    if (facts.roles[i] != HostRole::retired &&
+        std::ranges::count(plan.retire, static_cast<int>(i)) == 0)
       add(facts.hosts[i]);
   std::ranges::for_each(plan.add, add);
   std::ranges::sort(ranks, std::greater<>());
@@ -94,7 +128,7 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
     removed.push_back(name);
   }
   try {
-    plan.add = hosts_to_add(facts, wish.add);
+    plan.add = hosts_to_add(facts, wish);
   } catch (const Error& error) {
     return refused(error.what());
   }
@@ -104,12 +138,11 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
       return refused(fmt::format("{} is a host of the job already", host.name));
     added.push_back(host.name);
   }
-  const auto left = std::ranges::count(facts.retired, false) - std::ssize(plan.retire) +
-                    std::ssize(plan.add);
-  if (left < facts.nodes.least)
-    return refused(fmt::format("{} would be left; the job needs at least {}",
-                               counted(left, "host"), facts.nodes.least));
-  const int leaving = std::max(static_cast<int>(std::ssize(plan.retire)),
+  if (std::string why = too_few(facts, plan); !why.empty()) return refused(std::move(why));
+  const auto takes_part = [&](int host) {
+    return facts.roles[static_cast<std::size_t>(host)] == HostRole::takes_part;
+  };
+  const int leaving = std::max(static_cast<int>(std::ranges::count_if(plan.retire, takes_part)),
                                facts.training - plan.most_nodes);
   if (facts.training > 0 && leaving > 1)
     return refused(

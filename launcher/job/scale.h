@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launcher/hosts/next_placement.h"
+#include "launcher/job/membership.h"
 
 namespace ds::launcher {
 
@@ -12,7 +13,7 @@ struct ScaleFacts {
   NodeRange nodes{};
   int most_nodes = 0;          // that an epoch may have now
   std::vector<Host> hosts{};   // by number, as in Roster
-  std::vector<bool> retired{};  // by number
+  std::vector<HostRole> roles{};  // by number
   PlacementRequest placing{};
   int training = 0;  // nodes of a training that runs; 0: another program
   // As far as the launcher is prepared for it:
@@ -23,6 +24,7 @@ struct ScaleFacts {
 struct ScaleWish {
   int nodes = -1;  // -1: as before
   std::vector<std::string> add{};
+  std::vector<Host> add_hosts{};  // with their slots
   std::vector<std::string> remove{};
 };
 

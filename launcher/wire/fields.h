@@ -108,9 +108,15 @@ void fields(auto& a, MpiFailed& m) {
   a("rank", m.rank), a("code", m.code), a("text", m.text), a("time", m.time);
 }
 void fields(auto& a, OrderRank& m) { a("rank", m.rank), a("order", m.order); }
+void fields(auto& a, Check& m) {
+  a("spec", m.spec), a("runs", m.runs), a("limit_ms", m.limit_ms);
+}
+void fields(auto& a, Checked& m) {
+  a("end", m.end), a("output", m.output), a("errors", m.errors);
+}
 void fields(auto& a, RankNews& m) {
   a("rank", m.rank), a("step", m.step), a("steps", m.steps), a("micros", m.micros);
-  a("kept", m.kept), a("phases", m.phases), a("checkpoints", m.checkpoints);
+  a("kept", m.kept), a("phases", m.phases), a("checkpoints", m.checkpoints), a("facts", m.facts);
 }
 
 void fields(auto& a, ModexAsk& m) { a("rank", m.rank), a("node", m.node), a("id", m.id); }

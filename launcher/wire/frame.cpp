@@ -19,11 +19,11 @@ constexpr MessageType kTypes[] = {
     {1, "Spec"},       {2, "Go"},        {3, "Signal"},       {4, "Kill"},        {5, "Stop"},
     {6, "Suspend"},    {7, "Resume"},    {8, "Heartbeat"},    {9, "Credit"},      {10, "Sweep"},
     {11, "Probe"},     {12, "Stdin"},    {14, "Window"},      {15, "Watch"},      {16, "FenceOut"},
-    {17, "OrderRank"}, {32, "Hello"},    {33, "Ready"},       {34, "Started"},    {35, "Output"},
-    {36, "Exited"},    {37, "Problem"},  {38, "Bye"},         {39, "Cleared"},    {40, "Swept"},
-    {41, "ErrorFile"}, {42, "Probed"},   {43, "FenceIn"},     {44, "FenceWaits"}, {45, "MpiFailed"},
-    {46, "RankNews"},  {64, "ModexAsk"}, {65, "ModexAnswer"}, {66, "PmixNotice"}, {80, "PmixReady"},
-    {81, "PmixRank"},  {82, "PmixLine"}};
+    {17, "OrderRank"}, {18, "Check"},    {32, "Hello"},       {33, "Ready"},      {34, "Started"},
+    {35, "Output"},    {36, "Exited"},   {37, "Problem"},     {38, "Bye"},        {39, "Cleared"},
+    {40, "Swept"},     {41, "ErrorFile"}, {42, "Probed"},     {43, "FenceIn"},    {44, "FenceWaits"},
+    {45, "MpiFailed"}, {46, "RankNews"}, {47, "Checked"},     {64, "ModexAsk"},
+    {65, "ModexAnswer"}, {66, "PmixNotice"}, {80, "PmixReady"}, {81, "PmixRank"}, {82, "PmixLine"}};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);
 
 /// Form of the frame header. The version of the messages is in Hello.

@@ -206,6 +206,14 @@ struct OrderRank {
   Order order = Order::save;
   friend bool operator==(const OrderRank&, const OrderRank&) = default;
 };
+/// Asks an agent without a Spec whether the first rank of a Spec could run on its node. Answered by
+/// Checked, unless a Spec comes before.
+struct Check {
+  Spec spec{};
+  bool runs = false;  // the program is one that only checks: run it; else only look for it
+  std::uint32_t limit_ms = 0;  // for the program
+  friend bool operator==(const Check&, const Check&) = default;
+};
 // Agent to root.
 
 /// An address of a node's interface.
@@ -307,6 +315,15 @@ struct ErrorFile {
 };
 inline constexpr std::size_t kMaxErrorFileBytes = std::size_t{64} << 10;
 
+/// The answer to Check.
+struct Checked {
+  Exited end{};          // wait_status 0: the program exists, or has run and finds nothing wrong
+  std::string output{};  // of the program: what it wrote, at most kMaxCheckBytes each
+  std::string errors{};
+  friend bool operator==(const Checked&, const Checked&) = default;
+};
+inline constexpr std::size_t kMaxCheckBytes = std::size_t{64} << 10;
+
 /// Results for some addresses of a Probe.
 struct Probed {
   struct Result {
@@ -333,13 +350,15 @@ struct RankNews {
   std::int64_t kept = -1;
   std::vector<Phase> phases{};
   std::vector<std::string> checkpoints{};  // lines as in checkpoint_line.h
+  std::string facts{};                     // as in training_facts.h; empty: it has told none
   friend bool operator==(const RankNews&, const RankNews&) = default;
 };
 
 using Message =
     std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Probe,
-                 Stdin, Window, Watch, FenceOut, OrderRank, Hello, Ready, Started, Output, Exited,
-                 Problem, Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits, MpiFailed,
-                 RankNews, ModexAsk, ModexAnswer, PmixNotice, PmixReady, PmixRank, PmixLine>;
+                 Stdin, Window, Watch, FenceOut, OrderRank, Check, Hello, Ready, Started, Output,
+                 Exited, Problem, Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits,
+                 MpiFailed, RankNews, Checked, ModexAsk, ModexAnswer, PmixNotice, PmixReady,
+                 PmixRank, PmixLine>;
 
 }  // namespace ds::launcher

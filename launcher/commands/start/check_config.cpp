@@ -13,9 +13,9 @@
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
-#include "engine/base/split.h"
 #include "engine/base/unique_fd.h"
 #include "launcher/cli/forward_env.h"
+#include "launcher/job/host_check.h"
 
 namespace ds::launcher {
 namespace {
@@ -90,19 +90,6 @@ ConfigCheck run_and_wait(std::vector<std::string> words, std::vector<std::string
 }
 
 }  // namespace
-
-std::string check_problem(std::string_view text) {
-  constexpr std::string_view kName = "dsrunner: ";
-  constexpr std::string_view kHint = "  hint: ";
-  std::string problem;
-  for (std::string_view line : split(text, '\n')) {
-    const bool first = line.starts_with(kName);
-    if (first && problem.empty()) problem = line.substr(kName.size());
-    if (line.starts_with(kHint) && !problem.empty())
-      return problem + "; " + std::string(line.substr(kHint.size()));
-  }
-  return problem;
-}
 
 ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here) {
   std::vector<std::string> words = program.argv;

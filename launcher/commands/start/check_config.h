@@ -20,7 +20,4 @@ struct ConfigCheck {
 /// nothing is checked.   Errors:  Error{system} if it cannot be started.
 ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here);
 
-/// Returns one line, "MESSAGE; HINT", from what dsrunner printed. Pure.
-std::string check_problem(std::string_view text);
-
 }  // namespace ds::launcher

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iterator>
 
@@ -109,6 +112,17 @@ void remove_own_host(std::vector<Host>& hosts) {
   if (hosts.empty())
     throw Error(ErrorKind::config, "--no-local leaves no host for the job",
                 "name other hosts with --hostfile or --host");
+}
+
+/// Returns whether the file was written a moment ago and does not end with a line: more may follow.
+bool is_being_written(const std::string& path) {
+  constexpr std::chrono::seconds kMoment{10};
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (error || std::filesystem::file_time_type::clock::now() - written > kMoment) return false;
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  return file && file.get() != '\n';
 }
 
 /// Prepares a host for ppr:N:PART: its slots depend on its parts, up to the given number.
@@ -253,6 +267,26 @@ std::vector<Host> find_hosts(const Options& options,
   if (says_itself && std::ranges::any_of(hosts, has_auto_slots)) return hosts;
   find_auto_slots(hosts, options, say);
   return select_slots(std::move(hosts), selection);
+}
+
+HostfileReader hostfile_reader(const Options& options) {
+  if (!options.failure.nodes || !options.hosts.hostfile || *options.hosts.hostfile == "-")
+    return {};
+  return [&options] {
+    HostfileLook look;
+    try {
+      look.is_whole = !is_being_written(*options.hosts.hostfile);
+      look.hosts = load_hostfile(*options.hosts.hostfile);
+      if (options.hosts.no_local) remove_own_host(look.hosts);
+      look.hosts = select_hosts(std::move(look.hosts), options.hosts.selection);
+      if (std::ranges::none_of(look.hosts, has_auto_slots))
+        look.hosts = select_slots(std::move(look.hosts), options.hosts.selection);
+    } catch (const Error& error) {
+      look.hosts.clear();
+      look.problem = error.what();
+    }
+    return look;
+  };
 }
 
 PlacedJob place_job(const Options& options, std::vector<Host> hosts, std::uint64_t epoch) {

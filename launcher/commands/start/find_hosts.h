@@ -9,6 +9,7 @@
 #include "launcher/cli/options.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/hostfile_watch.h"
 #include "launcher/slurm/allocation.h"
 #include "launcher/wire/frame.h"
 
@@ -24,6 +25,10 @@ std::optional<Allocation> allocation_by_srun(const Options& options);
 ///          not be asked.
 std::vector<Host> find_hosts(const Options& options,
                              const std::function<void(const std::string&)>& say);
+
+/// Returns a reader of the hostfile, for a running job that follows its changes; null if the job has
+/// none or its number of nodes is fixed.
+HostfileReader hostfile_reader(const Options& options);
 
 /// Sets the spares aside and places the ranks on the other hosts, with one group per program.
 /// Errors:  Error{config} for hosts with too few slots.

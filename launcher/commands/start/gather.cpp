@@ -25,9 +25,9 @@ constexpr auto kSayEvery = 10s;
 constexpr auto kKnockEvery = 3s;          // and so long after the start for the first time
 constexpr std::size_t kMostLookups = 64;  // more names would not fit into a readable line
 
-class Gathering {
+class NodeGathering {
  public:
-  Gathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
+  NodeGathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
       : server_(server), request_(request) {
     next_knock_ = started_ + std::min<Clock::duration>(kKnockEvery, request.wait / 2);
     if (request_.dial_of) knocker_.emplace(io, request_.port);
@@ -114,7 +114,7 @@ std::string waiting_line(std::size_t all, const std::vector<std::string>& missin
 }
 
 Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request) {
-  Gathering gathering(io, server, request);
+  NodeGathering gathering(io, server, request);
   while (true) {
     const std::vector<std::string> names = gathering.missing();
     const std::size_t present = request.places.size() - names.size();

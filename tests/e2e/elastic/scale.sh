@@ -64,6 +64,26 @@ assert verdict["restarts"] == [], verdict["restarts"]
 END
 nothing_left || die "left: $(job_processes)"
 
+# A host without the program is refused, and stops nobody; it joins when the program is there.
+printf '#!/bin/sh\n: >begun.$DSLAUNCH_EPOCH.$RANK\nwhile [ ! -e end ]; do sleep 0.02; done\n' >program
+chmod +x program
+background --transport local --host a,b --nodes 1:3 --admit now --grace 2s -- ./program
+wait_for files_there begun.0.0 begun.0.1
+mv program away
+scale 0 'c is added' --add c
+wait_for grep -q '^dslaunch: c cannot join: cannot run ./program: .*; once that is mended, it joins' err
+scale 0 'c is removed' --remove c
+scale 0 'd is added' --add d
+wait_for grep -q '^dslaunch: d cannot join: cannot run ./program: ' err
+! grep -q 'starting all ranks again' err || die "a host without the program has stopped the ranks"
+mv away program
+wait_for files_there begun.1.0 begun.1.1 begun.1.2
+: >end
+finish
+expect 0 "a job that a host without the program could not join at first"
+[ "$(grep -c 'cannot join' err)" = 2 ] || die "refused more than once"
+nothing_left || die "left: $(job_processes)"
+
 # Jobs of a fixed size.
 background -n 2 -- sleep 60
 wait_for sh -c "'$dslaunch' ps | grep -q running"

@@ -128,3 +128,12 @@ TEST_CASE("what the system does not take is not held: it waits for the system") 
   CHECK(p.channel.blocked());
   CHECK(p.channel.wake_at() == ds::Clock::time_point::max());
 }
+
+TEST_CASE("a root that does not read gets no news, so that what waits for it has a limit") {
+  Played p;
+  const std::string text(100'000, 'x');
+  for (int i = 0; i < 10; ++i) p.channel.send_control(kOurs, Problem{text});
+  CHECK(p.channel.takes_news());
+  p.channel.send_control(kOurs, Problem{text});
+  CHECK_FALSE(p.channel.takes_news());
+}

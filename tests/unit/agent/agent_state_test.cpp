@@ -275,7 +275,15 @@ TEST_CASE("with keep_agent Stop between Ready and Go drops the epoch, not the ag
   AgentState with_server(kT0);
   with_server.on(FrameCame{spec}, kT0);
   with_server.on(PortHeld{4001}, kT0);
-  CHECK_MESSAGE(finishes(with_server.on(FrameCame{Stop{5000}}, kT0)), "its PMIx server runs");
+  CHECK_MESSAGE(with_server.on(FrameCame{Stop{5000}}, kT0) == Actions{Act::clear_up},
+                "its PMIx server ends first");
+  CHECK(with_server.on(NodeEmpty{}, kT0) == Actions{Send{Cleared{}}, Act::forget_ranks});
+
+  AgentState early(kT0);  // its server has not started yet
+  early.on(FrameCame{spec}, kT0);
+  CHECK(early.on(FrameCame{Stop{5000}}, kT0) == Actions{Act::clear_up});
+  CHECK_MESSAGE(early.on(PortHeld{4001}, kT0).empty(), "it is too late to be ready");
+  CHECK(early.on(NodeEmpty{}, kT0) == Actions{Send{Cleared{}}, Act::forget_ranks});
 }
 
 TEST_CASE("a root that is only stopped learns why, before it hears of the ranks' ends") {
@@ -320,6 +328,15 @@ TEST_CASE("leftovers of a job are killed on demand, and told of whoever asked") 
   CHECK(state.on(FrameCame{Sweep{"4f", {12}}}, kT0) == Actions{KillLeftovers{"4f", {12}}});
   CHECK_MESSAGE(state.on(FrameCame{spec_of(1)}, kT0) == Actions{Act::hold_port},
                 "it waits for a Spec still");
+}
+
+TEST_CASE("a check runs while there is no Spec") {
+  Check check{.spec = spec_of(1), .runs = true};
+  AgentState state(kT0);
+  CHECK(state.on(FrameCame{check}, kT0) == Actions{RunCheck{check}});
+  CHECK_MESSAGE(state.on(FrameCame{Check{}}, kT0).empty(), "it names no program");
+  state.on(FrameCame{spec_of(1)}, kT0);
+  CHECK(state.on(FrameCame{check}, kT0).empty());
 }
 
 TEST_CASE("a Probe is answered between Ready and Go, and means nothing at other times") {

@@ -13,6 +13,7 @@ inline Order order_of(const StopAgent& a) {
 }
 inline Order order_of(const KillAgent& a) { return {Order::Kind::kill, a.agent}; }
 inline Order order_of(const SendSweep& a) { return {Order::Kind::sweep, a.agent}; }
+inline Order order_of(const CheckHost& a) { return {Order::Kind::check, a.agent}; }
 inline Order order_of(const DismissAgent& a) { return {Order::Kind::dismiss, a.agent}; }
 inline Order order_of(const CloseAgent& a) { return {Order::Kind::close, a.agent}; }
 inline Order order_of(const SuspendSelf&) { return {Order::Kind::suspend_self}; }

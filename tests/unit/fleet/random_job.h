@@ -61,6 +61,15 @@ struct JobTraits {
   static void size_wanted(World& world, int nodes) {
     world.feed(SizeWanted{nodes});
   }
+  template <class World>
+  static void host_checked(World& world, int agent, bool bad) {
+    world.feed(HostChecked{agent, bad ? "no program" : ""});
+  }
+  template <class World>
+  static void rank_started(World& world, int rank) {
+    world.feed(RankStarted{rank, 100});
+    if (rank == 0) world.feed(PhaseReached{"first_step", Clock::time_point(std::chrono::hours(1))});
+  }
   static Clock::time_point wake_at(const JobState& state) {
     return state.only_writes() ? Clock::time_point::max() : state.wake_at();
   }

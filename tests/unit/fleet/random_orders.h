@@ -30,6 +30,10 @@ void RandomWorld<Traits>::obey(const Order& order) {
       return;
     case Kind::sweep:
       return sweep(order.agent);
+    case Kind::check:
+      if (open_agent(order.agent, "Check") != nullptr)
+        plan(between(1, 3'000), What::check, order.agent, chance(20) ? 1 : 0);
+      return;
     case Kind::dismiss:
       return leave(order.agent);
     case Kind::close:
@@ -193,7 +197,8 @@ void RandomWorld<Traits>::go(int number, Agent& agent) {
     agent.ranks.push_back(rank);
     const int paused = setup_.elastic && chance(20) ? 94 : 0;
     const int code = chance(85) ? paused : chance(10) ? 93 : 1 + up_to(8);
-    plan(between(1, 20'000), What::exit, number, rank * 1000 + code);
+    plan(between(1, 20), What::start, number, rank);
+    plan(between(25, 20'000), What::exit, number, rank * 1000 + code);
   }
 }
 

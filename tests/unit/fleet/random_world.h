@@ -30,6 +30,7 @@ struct Order {
     stop,
     kill,
     sweep,
+    check,
     dismiss,
     close,
     suspend_self,
@@ -120,6 +121,8 @@ class RandomWorld {
     lost,
     hang,
     exit,
+    check,
+    start,
     master,
     written,
     signal,
@@ -216,6 +219,14 @@ class RandomWorld {
       case What::swept:
         agent.stage = Stage::idle;
         return feed(typename Traits::Swept{number, 1});
+      case What::check:
+        if constexpr (requires(RandomWorld& world) { Traits::host_checked(world, 0, false); })
+          Traits::host_checked(*this, number, planned.value != 0);
+        return;
+      case What::start:
+        if constexpr (requires(RandomWorld& world) { Traits::rank_started(world, 0); })
+          Traits::rank_started(*this, planned.value);
+        return;
       case What::exit:
         return rank_ends(number, planned.value);
       case What::clear:

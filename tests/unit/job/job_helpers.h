@@ -86,6 +86,7 @@ struct ActionText {
   std::string operator()(const FindMaster& a) const {
     return fmt::format("{} {}", a.known ? "shut the door of" : "find master", a.master_port);
   }
+  std::string operator()(const CheckHost& a) const { return fmt::format("check {}", a.agent); }
   std::string operator()(const StopAgent& a) const {
     return fmt::format("stop {} {}", a.agent, a.grace.count());
   }

@@ -148,6 +148,15 @@ TEST_CASE("when none is reached by all, the table says who did not reach what") 
                         "  n[1,3]: 10.1.0.1 (eth0): reached; 10.2.0.1 (eth1): No route to host\n"
                         "  n2: 10.1.0.1 (eth0): refused; 10.2.0.1 (eth1): not said in time\n"));
   CHECK(table.find("--master-addr") != std::string::npos);
+  CHECK(search.cut_off() == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("nodes with the interfaces of a prober share its fate") {
+  const std::vector<NodeView> nodes{{.network = "a"}, {.network = "b"}, {.network = "c"},
+                                    {.network = "b"}, {}, {}};
+  CHECK(probing_nodes(nodes) == std::vector<int>{1, 2, 4, 5});
+  CHECK(nodes_beside(nodes, {1, 2, 4, 5}, {0, 2}) == std::vector<int>{1, 3, 4});
+  CHECK(nodes_beside(nodes, {1, 2, 4, 5}, {}).empty());
 }
 
 TEST_CASE(

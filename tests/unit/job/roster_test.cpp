@@ -83,7 +83,7 @@ TEST_CASE("nodes that change: agents get other nodes, leave them, and wait") {
   CHECK(roster.seated() == 1);
   CHECK(roster.agent_of(0) == -1);
   const int again = roster.add_again(2);
-  const int added = roster.add_agent(roster.add_host({.name = "x"}));
+  const int added = roster.add_agent(roster.add_host({.name = "x"}), false);
   CHECK(roster.host_of(added).name == "x");
   CHECK(roster.host_number(added) == 3);
   for (const int agent : {again, added}) roster.waits(agent);

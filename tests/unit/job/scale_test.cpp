@@ -17,7 +17,7 @@ ScaleFacts facts() {
     host.name = name;
     host.slots = 2;
     facts.hosts.push_back(host);
-    facts.retired.push_back(host.name == "d");
+    facts.roles.push_back(host.name == "d" ? HostRole::retired : HostRole::takes_part);
   }
   return facts;
 }
@@ -60,6 +60,20 @@ TEST_CASE("two nodes of a training never leave at once: they may keep the same s
   CHECK(plan_scale(training, {.remove = {"a"}}).problem.empty());
   CHECK(plan_scale(training, {.add = {"e", "f"}, .remove = {"a", "b"}})
             .problem.starts_with("2 nodes would leave at once"));
+  training.roles[1] = HostRole::away;
+  training.roles[3] = HostRole::waits;
+  CHECK(plan_scale(training, {.remove = {"a", "b"}}).problem.empty());  // b takes no part
+}
+
+TEST_CASE("hosts that are down do not count as those that are left") {
+  ScaleFacts some = facts();
+  some.roles[1] = HostRole::away;
+  CHECK(plan_scale(some, {.remove = {"a"}}).problem ==
+        "1 host would be left, because 1 is down; the job needs at least 2");
+  CHECK(plan_scale(some, {.add = {"e"}, .remove = {"a"}}).problem.empty());
+  CHECK(plan_scale(some, {.remove = {"b"}}).problem.empty());
+  some.roles[0] = HostRole::away;
+  CHECK(plan_scale(some, {.remove = {"b"}}).problem.empty());  // too few are there already
 }
 
 TEST_CASE("each refusal changes nothing and says why") {
