@@ -118,6 +118,15 @@ void check_elastic(const Options& options) {
                 "give a rank below MIN of --nodes MIN:MAX");
 }
 
+/// Takes --nnodes MIN:MAX as --nodes.
+void take_range(Options& options) {
+  const std::optional<NodeRange>& range = options.pods.nodes;
+  if (!range || range->least == range->most) return;
+  if (options.failure.nodes)
+    usage_error("--nnodes MIN:MAX and --nodes cannot be combined", "both say the same: give one");
+  options.failure.nodes = range;
+}
+
 /// Returns the action of --help or --version, which override everything else on the line.
 Options::Action shortcut(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
@@ -138,6 +147,7 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   options.train = train_form(words, command_given);
   add_overrides(options.training, options.train);
   finish_failure_options(options.failure, options.train.has_value(), time_left);
+  take_range(options);
   finish_elastic_options(options.failure);
   check_host_options(options.hosts);
   check_input_readers(options);
@@ -213,10 +223,10 @@ void check_agent_options(const Options& options) {
                 "with --root the root gives the command");
   if (!pods.root && !runs)
     usage_error("nothing to run", "dslaunch agent --join [options] -- COMMAND; or --root HOST");
-  if (pods.nodes && pods.node_rank && *pods.node_rank >= *pods.nodes)
-    usage_error(
-        fmt::format("--node-rank {} is out of range for --nnodes {}", *pods.node_rank, *pods.nodes),
-        "node ranks start at 0");
+  if (pods.nodes && pods.node_rank && *pods.node_rank >= pods.nodes->most)
+    usage_error(fmt::format("--node-rank {} is out of range for --nnodes {}", *pods.node_rank,
+                            pods.nodes->most),
+                "node ranks start at 0");
 }
 
 }  // namespace
@@ -262,6 +272,12 @@ Options parse_args(int argc, const char* const* argv,
   check_pod_options(options);
   if (options.command.empty() && !options.train) usage_error("nothing to run", kForms);
   return options;
+}
+
+void let_nodes_change(Options& options, NodeRange range) {
+  options.failure.nodes = range;
+  finish_elastic_options(options.failure);
+  check_elastic(options);
 }
 
 Options parse_agent_args(int argc, const char* const* argv) {

@@ -32,8 +32,14 @@ constexpr OptionDef<PodOptions> kPodOptions[] = {
       "Names of all nodes in index order, for example 'gpt-{0..3}.gpt'\n"
       "(default: from Kubernetes)"},
      set_text<&PodOptions::peers>},
-    {{"--nnodes", "N", "Number of nodes of the job (default: the names of --peers)"},
-     set_number<1, kMaxNodes, &PodOptions::nodes>},
+    {{"--nnodes", "MIN:MAX|N",
+      "Number of nodes of the job (default: the names of --peers, or MAX of\n"
+      "--nodes); MIN:MAX: the same as --nodes"},
+     [](PodOptions& part, const GivenOption& given) {
+       part.nodes = node_range_value(given);
+       if (part.nodes->most == 0)
+         usage_error(fmt::format("{} {}: MAX is missing", given.name, given.value));
+     }},
     {{"--slots", "N|auto", "Ranks on each node (default: auto, one per GPU, or 1)"},
      [](PodOptions& part, const GivenOption& given) {
        part.slots = given.value == "auto" ? kAutoSlots : number_value(given, 1, kMaxSlots);

@@ -44,7 +44,8 @@ node with index 0 is the root: it waits for the others, starts the ranks everywh
 nodes the result; all nodes exit with the same code. With --root the root runs elsewhere and has the
 command. Nodes first prove a shared secret to each other: DSLAUNCH_TOKEN, or see --key-file.
 
-TERM to any node stops the job on all nodes. If the agent is the first process of a container, it
+TERM to any node stops the job on all nodes; with --nodes MIN:MAX the node leaves the job, which goes
+on if at least MIN are left and the root is one of them. If the agent is the first process of a container, it
 also reaps the processes that its ranks leave behind. The options of dslaunch for ranks, failures,
 output and MASTER_ADDR are accepted too; those of the root apply.)";
 
@@ -98,7 +99,9 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
     last = text;
     say_line(text);
   };
-  setup.on_over = [&log](const JoinOver& over) { leave_report(log, over.report); };
+  setup.on_over = [&log](const JoinOver& over) {
+    if (!over.report.empty()) leave_report(log, over.report);
+  };
   const int code = run_joiner(setup);
   if (!log.written())
     leave_report(log,
@@ -107,9 +110,12 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   return code;
 }
 
-int run_node(const Options& options, TerminationLog& log) {
-  const Peers peers = find_peers(this_world(), peer_request(options.pods));
+int run_node(Options options, TerminationLog& log) {
+  const Peers peers = find_peers(this_world(), peer_request(options));
   say_line(peers.line);
+  const int count = static_cast<int>(peers.names.size());
+  if (!options.failure.nodes && peers.least < count)  // PET_NNODES=2:4
+    let_nodes_change(options, {peers.least, count});
   if (in_pod())
     if (const auto advice = grace_advice(options.failure.grace, own_variable(kPodLeave)))
       say_line(*advice);
@@ -148,7 +154,7 @@ int run_agent(int argc, char** argv) {
 }  // namespace
 
 int run_k8s_job(const Options& options, JobParts parts, TerminationLog& log) {
-  const Peers peers = peers_of_launcher(options.pods, this_world());
+  const Peers peers = peers_of_launcher(options, this_world());
   say_line(peers.line);
   return run_joined_job(options, joined_setup(options, peers, log), std::move(parts));
 }

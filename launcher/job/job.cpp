@@ -116,7 +116,10 @@ int Job::run() {
   std::signal(SIGTTOU, SIG_IGN);  // writing must not stop a job started with `&`
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
-  if (request_.on_begin) request_.on_begin([this](int signo) { take_signal({signo}); });
+  if (request_.on_begin)
+    request_.on_begin(
+        {.signal = [this](int signo) { take_signal({signo}); },
+         .leave = [this](const std::vector<std::string>& names) { let_leave(names); }});
   feed(Start{});
   io_.run();
   DS_ASSERT(code_);
@@ -155,6 +158,15 @@ void Job::take_signal(const SignalReceived& signal) {
   if (failed) perform(Say{std::string(kOutputDropped)});
   output_.leave_slow_reader();
   asio::post(io_, life_.guard([this] { all_written(); }));
+}
+
+void Job::let_leave(const std::vector<std::string>& names) {
+  const std::vector<Host>& hosts = state_.agents().hosts();
+  HostsEnd event;
+  for (int host = 0; host < std::ssize(hosts); ++host)
+    if (std::ranges::count(names, hosts[static_cast<std::size_t>(host)].name) > 0)
+      event.hosts.push_back(host);
+  feed(event);
 }
 
 void Job::on_message(int agent, Message& message) {

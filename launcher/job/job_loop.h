@@ -35,6 +35,7 @@ class Job {
  private:
   // job.cpp: events.
   void feed(const Event& event);
+  void let_leave(const std::vector<std::string>& names);
   void on_message(int agent, Message& message);
   [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   void redact(Output& output);
@@ -95,6 +96,10 @@ class Job {
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
   void perform(const PauseRanks&) { order_pause(); }
+  void perform(const LetGo& action) {
+    const auto host = static_cast<std::size_t>(action.host);
+    if (request_.let_go) request_.let_go(state_.agents().hosts()[host].name);
+  }
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 

@@ -78,6 +78,7 @@ void JobState::advance() {
   if (begun_ && ranks_left_ == 0 && !std::exchange(end_expected_, true))
     for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.expect_end(agent, policy_.grace);
   if (phase_ == Phase::starting) begin_when_ready();
+  if (!ending_.empty() && phase_ < Phase::stopping) let_hosts_leave();
   if (phase_ == Phase::running && elastic()) invite_joiners();
   if (phase_ == Phase::running && nodes_done_ == node_count()) {
     phase_ = Phase::stopping;

@@ -65,6 +65,9 @@ struct HostAdded {  // a new host, or one that was retired
 struct HostRetired {  // shall leave the job
   int host = 0;       // as Roster::host_number
 };
+struct HostsEnd {  // their nodes were told to end: they leave, and may come back
+  std::vector<int> hosts{};
+};
 struct SizeWanted {  // the number of nodes that the job shall have at most
   int nodes = 0;
 };
@@ -72,7 +75,7 @@ using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterM
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
                            PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
                            Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
-                           HostAdded, HostRetired, SizeWanted, Tick>;
+                           HostAdded, HostRetired, HostsEnd, SizeWanted, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -86,6 +89,9 @@ struct SignalRanks {  // signals their main processes
   int signo = 0;
 };
 struct PauseRanks {};   // of a training: all end the same step, keep it, and exit with 94
+struct LetGo {          // the node of this host may end once its agent has ended
+  int host = 0;
+};
 struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten or OutputClosed
 struct Conclude {       // print the verdict and exit with its code; the last action
   JobVerdict verdict{};
@@ -93,7 +99,7 @@ struct Conclude {       // print the verdict and exit with its code; the last ac
 using Action =
     std::variant<OpenAgent, SendSpec, FindMaster, SendGo, SignalRanks, StopAgent, KillAgent,
                  SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats, SendSweep, DismissAgent,
-                 CloseAgent, Say, PauseRanks, FlushOutput, Conclude>;
+                 CloseAgent, Say, PauseRanks, LetGo, FlushOutput, Conclude>;
 
 /// The policy of one job: which ranks start when, which failure counts, how the other ranks are
 /// stopped, and whether the job restarts.
@@ -239,6 +245,12 @@ class JobState {
                                                std::chrono::seconds(10));
   }
 
+  // job_state_leave.cpp: hosts that leave because their nodes were told to end.
+  void handle(const HostsEnd& event);
+  [[nodiscard]] bool too_few_stay() const;
+  void let_hosts_leave();
+  bool has_left(int host);
+
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
   void agent_cleared(int agent);
@@ -364,6 +376,8 @@ class JobState {
   bool paused_ = false;          // a rank has exited with 94
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
   std::set<int> retired_;        // hosts
+  std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
+  std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;

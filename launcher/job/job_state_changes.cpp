@@ -83,6 +83,7 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   const bool had_ranks = node(index).ranks_left > 0;
   const bool was_done = node(index).done;
   node_done(index);  // before the cause is set: its ranks are the cause
+  has_left(roster_.host_number(agent));
   if (!was_done || may_restart()) dial_again(agent, reason);
   Cause cause{.kind = Cause::Kind::node,
               .node = index,
@@ -113,11 +114,12 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
 void JobState::host_away(int agent, const std::string& reason, const std::string& stage) {
   const int host = roster_.host_number(agent);
   roster_.remove(agent);
+  if (has_left(host)) return redial_after(0ms, agent);
   if (retired_.contains(host)) return set_sweep(agent, NodeLoss::Sweep::unreached, 0);
   const int tries = tries_[host]++;
   const bool first = verdict_.epochs.empty();
   if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
-  if (!first && tries == 0 && loss_of(agent) == nullptr)
+  if (!first && tries == 0 && loss_of(agent) == nullptr && !policy_.elastic->known)
     act(Say{printable(reason) + "; dialing it again until the job ends"});
   const std::chrono::seconds delay(1 << std::min(tries, 5));
   redial_after(std::min<std::chrono::milliseconds>(delay, kLongestRedial), agent);
@@ -264,6 +266,7 @@ void JobState::drop_retired() {
     const int agent = roster_.agent_of(node);
     if (agent < 0 || !retired_.contains(roster_.host_number(agent))) continue;
     roster_.leave(agent);
+    if (const int host = roster_.host_number(agent); returning_.contains(host)) act(LetGo{host});
     if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
   }
 }

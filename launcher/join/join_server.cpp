@@ -116,10 +116,8 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
   if (place.connection && is_silent(place)) {
     // The agent of this place was given up, and nothing would reach the node. Such a node dials
     // again when it can.
-    by_connection_.erase(place.connection.get());
     place.connection->abandon();
-    place.connection.reset();
-    place.node.reset();
+    empty(place);
   }
   auto link = std::make_unique<JoinLink>(io_, std::move(events), &place.link);
   if (place.connection) link->begin(place.connection, ++last_session_, place.node->address);
@@ -129,6 +127,28 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
 void JoinServer::tell(const std::string& news) {
   for (auto& [name, place] : places_)
     if (place.connection) place.connection->send(JoinNews{news});
+}
+
+void JoinServer::let_go(const std::string& place, int code) {
+  const auto found = places_.find(place);
+  if (found == places_.end() || !found->second.connection) return;
+  found->second.leaves_with = code;
+  if (found->second.link == nullptr || !found->second.link->begun()) end_node(found->second);
+}
+
+/// Ends a node that leaves. Its place is free at once.
+void JoinServer::end_node(Place& place) {
+  place.connection->send(JoinNews{place.node->hello.place + " has left the job, which goes on"});
+  place.connection->send(JoinOver{*place.leaves_with, {}});
+  place.connection->close();
+  empty(place);
+}
+
+void JoinServer::empty(Place& place) {
+  by_connection_.erase(place.connection.get());
+  place.connection.reset();
+  place.node.reset();
+  place.leaves_with.reset();
 }
 
 void JoinServer::finish(const JoinOver& over, std::function<void()> done) {
@@ -176,9 +196,12 @@ void JoinServer::on_record(const Connection& connection, JoinRecord& record) {
     if (events_.on_leaving) events_.on_leaving(place->node->hello.place, leaving->signo);
     return;
   }
-  if (place->link == nullptr) return;
-  if (const auto* bytes = std::get_if<AgentBytes>(&record)) place->link->on_bytes(*bytes);
-  if (const auto* closed = std::get_if<AgentClosed>(&record)) place->link->on_closed(*closed);
+  const auto* closed = std::get_if<AgentClosed>(&record);
+  JoinLink* const link = place->link;
+  if (closed != nullptr && place->leaves_with) end_node(*place);
+  if (link == nullptr) return;
+  if (const auto* bytes = std::get_if<AgentBytes>(&record)) link->on_bytes(*bytes);
+  if (closed != nullptr) link->on_closed(*closed);
 }
 
 void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
@@ -216,6 +239,7 @@ bool JoinServer::is_silent(const Place& place) const {
 void JoinServer::replace(Place& place, const JoinJudgement& judgement) {
   const Connection old = std::exchange(place.connection, nullptr);
   by_connection_.erase(old.get());
+  place.leaves_with.reset();
   if (judgement.fence) {
     refuse(*old, *judgement.fence);
   } else {
@@ -242,10 +266,8 @@ void JoinServer::say_once(const std::string& text) {
 }
 
 void JoinServer::lose(Place& place, const std::string& why) {
-  by_connection_.erase(place.connection.get());
-  place.connection.reset();
   const std::string name = place.node->hello.place;
-  place.node.reset();
+  empty(place);
   if (place.link != nullptr && place.link->begun()) {
     place.link->lose(fmt::format("{}: the connection to it broke: {}", name, why));
   } else if (events_.on_left && !over_) {

@@ -154,6 +154,8 @@ class JoinServer final : public Transport {
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override;
   /// Sends a progress message to every connected node.
   void tell(const std::string& news);
+  /// Lets the node of a place end with this code, once its agent has ended; the job goes on.
+  void let_go(const std::string& place, int code);
   /// Sends the end of the job to every node; calls `done` when all have it, or after 2 s.
   void finish(const JoinOver& over, std::function<void()> done);
 
@@ -164,6 +166,7 @@ class JoinServer final : public Transport {
     Connection connection;
     std::optional<JoinedNode> node;
     JoinLink* link = nullptr;  // channel of the job to this place
+    std::optional<int> leaves_with{};  // exit code of the node, which ends once its agent has ended
   };
 
   asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
@@ -177,6 +180,8 @@ class JoinServer final : public Transport {
   void replace(Place& place, const JoinJudgement& judgement);
   void on_end(const Connection& connection, const std::string& why, bool proven);
   void say_once(const std::string& text);
+  void empty(Place& place);
+  void end_node(Place& place);
   void lose(Place& place, const std::string& why);
   void leave_when_alone();
   void look_later();

@@ -24,6 +24,7 @@ constexpr auto kAsk = 1s;     // interval of calls of given_up
 constexpr auto kSayEvery = 10s;
 constexpr auto kKnockEvery = 3s;          // and so long after the start for the first time
 constexpr std::size_t kMostLookups = 64;  // more names would not fit into a readable line
+constexpr auto kSettled = 5s;  // the pods that a controller creates together have records by then
 
 class Gathering {
  public:
@@ -58,6 +59,13 @@ class Gathering {
       return Gathered{contract::kExitUnreachable, line_of(names, now)};
     }
     if (knocker_) knock(names, now);
+    if (names.size() != missing_) changed_ = now;
+    missing_ = names.size();
+    if (request_.least && request_.places.size() - names.size() >= *request_.least &&
+        now - changed_ >= kSettled && none_exists(names)) {
+      request_.say(line_of(names, now) + "; beginning without them");
+      return Gathered{};
+    }
     if (now - said_ >= kSayEvery) {
       said_ = now;
       const std::string line = line_of(names, now);
@@ -75,9 +83,19 @@ class Gathering {
     next_knock_ = now + kKnockEvery;
     for (const std::string& place : names | std::views::take(kMostLookups))
       knocker_->knock(request_.dial_of(place), [this, place](const DnsResult& result) {
-        stages_[place] = result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
-                                                            : result.text;
+        stages_[place] = {result.problem == DnsProblem::none ? "has a DNS record, but has not joined"
+                                                             : result.text,
+                          result.problem == DnsProblem::no_record};
       });
+  }
+
+  /// Returns whether DNS has said of all missing places, as far as they are looked up, that they
+  /// have no record: a pod of that name does not exist.
+  [[nodiscard]] bool none_exists(const std::vector<std::string>& names) const {
+    return std::ranges::all_of(names | std::views::take(kMostLookups), [this](const auto& place) {
+      const auto found = stages_.find(place);
+      return found != stages_.end() && found->second.absent;
+    });
   }
 
   [[nodiscard]] std::string line_of(const std::vector<std::string>& names, Clock::time_point now) {
@@ -85,15 +103,21 @@ class Gathering {
     const std::size_t all = request_.places.size() + request_.here;
     if (!knocker_) return waiting_line(all, names, since, request_.stage_of);
     return waiting_line(all, names, since,
-                        [this](const std::string& place) { return stages_[place]; });
+                        [this](const std::string& place) { return stages_[place].text; });
   }
 
   JoinServer& server_;
   const GatherRequest& request_;
-  std::map<std::string, std::string> stages_;  // state of a place in DNS; empty: not known yet
+  struct Stage {  // of a missing place in DNS
+    std::string text{};  // empty: not known yet
+    bool absent = false;
+  };
+  std::map<std::string, Stage> stages_;
   std::optional<Knocker> knocker_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point said_ = started_;
+  Clock::time_point changed_ = started_;  // the number of missing places
+  std::size_t missing_ = 0;
   Clock::time_point asked_ = started_;
   Clock::time_point next_knock_;
 };

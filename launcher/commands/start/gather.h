@@ -17,8 +17,8 @@ struct GatherRequest {
   std::vector<std::string> places;  // places that must dial in
   std::chrono::milliseconds wait{600'000};
   std::size_t here = 0;  // nodes of the job that need not dial in: the root's own
-  // Of jobs whose number of nodes may change: after `wait` so many places suffice; and the wait
-  // ends once so many are there.
+  // Of jobs whose number of nodes may change: so many places suffice after `wait`, or once DNS has
+  // no record of any missing place for some seconds; and the wait ends once `most` are there.
   std::optional<std::size_t> least{}, most{};
   /// Returns the DNS name of a place. If set, missing places are looked up, for their states, and
   /// knocked at on `port` (knock.h). May be empty.

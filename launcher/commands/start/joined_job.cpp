@@ -8,6 +8,7 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <csignal>
+#include <map>
 #include <utility>
 
 #include "engine/base/contract.h"
@@ -33,6 +34,9 @@ constexpr std::chrono::seconds kEndsWithin{2};
 constexpr std::chrono::milliseconds kLook{20};
 /// Time in which the agents of joined nodes greet. Other places of --nodes MIN:MAX join later.
 constexpr std::chrono::seconds kBeginWithin{10};
+/// Nodes that are told to end within this time leave together. When all pods of a job are deleted,
+/// the root is told by then too.
+constexpr std::chrono::seconds kLeaversTogether{2};
 
 /// One job with joining nodes, from listening to the final report.
 class JoinedJob {
@@ -99,9 +103,10 @@ class JoinedJob {
         .on_say = [this](const std::string& text) { say(text); }};
   }
 
-  /// When one node asks to stop, the whole job stops. Later requests of the same kind change
-  /// nothing.
+  /// When one node asks to stop, the whole job stops, unless the number of its nodes may change.
+  /// Later requests of the same kind change nothing.
   void leave(const std::string& place, int signo) {
+    if (options_.failure.nodes) return leave_alone(place, signo);
     if (!stop_requests_.counts(place)) return;
     if (setup_.decide_after.count() == 0) return decide(place, signo);
     stop_delay_.expires_after(setup_.decide_after);
@@ -113,8 +118,25 @@ class JoinedJob {
   void decide(const std::string& place, int signo) {
     say(fmt::format("{} was told to stop ({}); stopping the job", place, signal_name(signo)));
     const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
-    if (signal_job_) return signal_job_(own);
+    if (orders_) return orders_->signal(own);
     told_ = own;
+  }
+
+  void leave_alone(const std::string& place, int signo) {
+    say(fmt::format("{} was told to end ({})", place, signal_name(signo)));
+    leaves_with_[place] = contract::kExitSignalBase + signo;
+    if (!orders_) return let_go(place);  // the ranks are not placed yet
+    leavers_.push_back(place);
+    if (leavers_.size() > 1) return;
+    stop_delay_.expires_after(kLeaversTogether);
+    stop_delay_.async_wait([this](const asio::error_code& error) {
+      const auto leavers = std::exchange(leavers_, {});
+      if (!error && orders_) orders_->leave(leavers);
+    });
+  }
+
+  void let_go(const std::string& place) {
+    if (const auto leaver = leaves_with_.extract(place)) server_.let_go(place, leaver.mapped());
   }
 
   [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
@@ -188,8 +210,15 @@ class JoinedJob {
     request.routes = std::move(routes);
     request.policy.start_timeout = setup_.wait;
     lengthen_max_wait(request.policy, options_.failure);
-    if (request.policy.elastic) request.policy.elastic->begin_within = kBeginWithin;
-    request.on_begin = [this](std::function<void(int)> signal) { signal_job_ = std::move(signal); };
+    if (request.policy.elastic) {
+      request.policy.elastic->begin_within = kBeginWithin;
+      request.policy.elastic->known = static_cast<int>(std::ranges::count_if(
+          setup_.places, [this](const Host& place) {
+            return is_own(place.name) || server_.node(place.name) != nullptr;
+          }));
+    }
+    request.on_begin = [this](const JobOrders& orders) { orders_ = orders; };
+    request.let_go = [this](const std::string& place) { let_go(place); };
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
@@ -203,7 +232,7 @@ class JoinedJob {
   }
 
   int finish(int code, const std::string& verdict) {
-    signal_job_ = nullptr;
+    orders_.reset();
     const std::string reason = termination_report(verdict, code).reason;
     if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
     const std::string report = setup_.report ? setup_.report(verdict, code) : std::string();
@@ -225,7 +254,9 @@ class JoinedJob {
   std::unique_ptr<Transport> local_;
   StopRequests stop_requests_;
   asio::steady_timer stop_delay_{io_};
-  std::function<void(int)> signal_job_;  // set while the job runs
+  std::map<std::string, int> leaves_with_;  // exit codes of places that were told to end
+  std::vector<std::string> leavers_;        // those of which the job has not heard yet
+  std::optional<JobOrders> orders_;         // set while the job runs
   JoinServer server_;
   // Lives as long as the job: a signal between two steps must not end the root without a report.
   asio::signal_set signals_;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # --nodes MIN:MAX with nodes that dial in (dslaunch agent --join): a node that is missing at the start joins later, one that
-# is killed leaves, and another one fills its place.
+# is killed or told to end leaves, and another one fills its place.
 set -u
 . "$DS_SOURCE/tests/support/join_nodes.sh"
 
@@ -30,8 +30,20 @@ as=second node 2 --slots 1 --wait 20s -- unused
 wait_for said 0 "$net.13 is ready and joins at the next restart"
 end_epoch 2 94
 wait_for epoch_is_up 3 4
-end_epoch 3 0
-ends 0 0 1 3 second
 must_say 0 '[3] epoch 3 rank 3 of 4 in 2:4'
+
+# A node that is told to end leaves the job, and may come back; with too few left, the job stops.
+kill "${pids[3]}"
+wait_for epoch_is_up 4 3
+ends 143 3
+must_say 3 "$net.14 has left the job, which goes on"
+has_report 3 '"exit_code":143'
+as=third node 3 --slots 1 --wait 20s -- unused
+wait_for said 0 "$net.14 is ready and joins at the next restart"
+end_epoch 4 94
+wait_for epoch_is_up 5 4
+kill "${pids[1]}" "${pids[second]}" "${pids[third]}"
+ends 143 0 1 second third
+must_say 0 '3 nodes and 3 ranks (before: 4 and 4)'
 nothing_left || die "left: $(job_processes)"
 echo "joined nodes: all cases passed"

@@ -51,6 +51,7 @@ Values nonsense_for(std::string_view argument) {
       {"FORM", {"xml"}},
       {"HOW", {"sideways"}},
       {"MIN:MAX", {"two", "0", "0:2", "4:2", "2:x", ":2", "1:2:3", "-1:2", "1:65537"}},
+      {"MIN:MAX|N", {"two", "0", "0:2", "4:2", "2:x", ":2", "2:", "1:2:3", "-1:2", "1:65537"}},
       {"hf", {"xml"}},
       {"NODE[/NODES[:ID]]", {"one", "4/4", "-1/4", "a/b", "1/"}},
       {"all", {"some"}},

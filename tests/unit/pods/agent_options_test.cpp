@@ -45,7 +45,8 @@ TEST_CASE("an agent that joins has the options of a job") {
              "--grace=5", "-x", "A=1", "--max-restarts=3", "train.toml", "train.steps=5"});
   CHECK(options.pods.join);
   CHECK(options.pods.peers == "gpt-{0..3}.gpt");
-  CHECK(options.pods.nodes == 4);
+  CHECK(options.pods.nodes == NodeRange{4, 4});
+  CHECK(!options.failure.nodes);
   CHECK(options.pods.node_rank == 2);
   CHECK(options.pods.slots == 8);
   CHECK(options.pods.job_id == "gpt");
@@ -56,6 +57,13 @@ TEST_CASE("an agent that joins has the options of a job") {
   CHECK(options.failure.max_restarts == 3);
   REQUIRE(options.train);
   CHECK(options.train->overrides == std::vector<std::string>{"train.steps=5"});
+  const Options elastic = agent({"--join", "--nnodes=2:4", "train.toml"});
+  CHECK(elastic.failure.nodes == NodeRange{2, 4});
+  CHECK(elastic.failure.elastic);
+  CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2:4", "--nodes=2:4", "train.toml"}) ==
+        "--nnodes MIN:MAX and --nodes cannot be combined");
+  CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2:", "train.toml"}) ==
+        "--nnodes 2:: MAX is missing");
   const Options command = agent({"--join", "--", "prog", "--join", "-h"});
   CHECK(command.command == std::vector<std::string>{"prog", "--join", "-h"});
   CHECK(command.pods.slots == kAutoSlots);
