@@ -118,6 +118,15 @@ void check_elastic(const Options& options) {
                 "give a rank below MIN of --nodes MIN:MAX");
 }
 
+/// Takes --nnodes MIN:MAX as --nodes.
+void take_range(Options& options) {
+  const std::optional<NodeRange>& range = options.pods.nodes;
+  if (!range || range->least == range->most) return;
+  if (options.failure.nodes)
+    usage_error("--nnodes MIN:MAX and --nodes cannot be combined", "both say the same: give one");
+  options.failure.nodes = range;
+}
+
 /// Returns the action of --help or --version, which override everything else on the line.
 Options::Action shortcut(std::span<const char* const> args) {
   for (const std::string_view arg : args) {
@@ -138,6 +147,7 @@ void read_job(Options& options, const OptionTable& table, std::span<const char* 
   options.train = train_form(words, command_given);
   add_overrides(options.training, options.train);
   finish_failure_options(options.failure, options.train.has_value(), time_left);
+  take_range(options);
   finish_elastic_options(options.failure);
   check_host_options(options.hosts);
   check_input_readers(options);
@@ -161,8 +171,11 @@ void check_pod_options(const Options& options) {
       usage_error(fmt::format("{} needs {}", option, what),
                   "without Kubernetes, give hosts with --hostfile or --host");
   };
-  if (options.reach.transport != TransportChoice::join || !pods.k8s) {
-    constexpr std::string_view kJoins = "--k8s --transport join";
+  const bool joins = options.reach.transport == TransportChoice::join && pods.k8s;
+  const bool may_be_open = options.failure.nodes && !pods.k8s;  // in a Slurm allocation
+  if (!joins && !may_be_open) {
+    constexpr std::string_view kJoins =
+        "--k8s --transport join, or --nodes MIN:MAX in a Slurm allocation";
     needs(pods.job_id.has_value(), "--job-id", kJoins);
     needs(pods.join_port.has_value(), "--join-port", kJoins);
     needs(pods.key_file.has_value(), "--key-file", kJoins);
@@ -208,15 +221,20 @@ void check_agent_options(const Options& options) {
   if (!pods.join)
     usage_error("dslaunch agent accepts options only with --join",
                 "without options only dslaunch itself starts it, on nodes");
-  if (pods.root && runs)
-    usage_error("--root and a command cannot be combined",
-                "with --root the root gives the command");
+  if (pods.root && runs && (pods.peers || !options.failure.nodes))
+    usage_error(pods.peers ? "--root, --peers and a command cannot be combined"
+                           : "--root and a command cannot be combined without --nodes MIN:MAX",
+                "the root has the command; its node is found by --root and --nodes, or by --peers");
+  if (pods.root && runs && options.failure.nodes->most == 0)
+    usage_error("--nodes MIN: needs a MAX with --root", "give the largest number of nodes");
+  if (pods.node_name && (!pods.root || pods.peers))
+    usage_error("--node-name needs --root, without --peers", "--peers has the names of all nodes");
   if (!pods.root && !runs)
     usage_error("nothing to run", "dslaunch agent --join [options] -- COMMAND; or --root HOST");
-  if (pods.nodes && pods.node_rank && *pods.node_rank >= *pods.nodes)
-    usage_error(
-        fmt::format("--node-rank {} is out of range for --nnodes {}", *pods.node_rank, *pods.nodes),
-        "node ranks start at 0");
+  if (pods.nodes && pods.node_rank && *pods.node_rank >= pods.nodes->most)
+    usage_error(fmt::format("--node-rank {} is out of range for --nnodes {}", *pods.node_rank,
+                            pods.nodes->most),
+                "node ranks start at 0");
 }
 
 }  // namespace
@@ -262,6 +280,12 @@ Options parse_args(int argc, const char* const* argv,
   check_pod_options(options);
   if (options.command.empty() && !options.train) usage_error("nothing to run", kForms);
   return options;
+}
+
+void let_nodes_change(Options& options, NodeRange range) {
+  options.failure.nodes = range;
+  finish_elastic_options(options.failure);
+  check_elastic(options);
 }
 
 Options parse_agent_args(int argc, const char* const* argv) {

@@ -78,7 +78,7 @@ enum class AfterSuccess { exit, idle };
 struct PodOptions {
   bool k8s = false;
   std::optional<std::string> peers;   // names of the nodes, as typed
-  std::optional<int> nodes;           // --nnodes
+  std::optional<NodeRange> nodes;     // --nnodes
   int slots = kAutoSlots;             // ranks on every node
   std::optional<std::string> job_id;  // common name of the job on all nodes
   std::optional<std::uint16_t> join_port;
@@ -89,6 +89,7 @@ struct PodOptions {
   bool join = false;
   std::optional<int> node_rank;
   std::optional<RootWord> root;
+  std::optional<std::string> node_name;  // of this node, if no peers are named
   AfterSuccess on_success = AfterSuccess::exit;
 };
 
@@ -270,6 +271,10 @@ Options parse_args(int argc, const char* const* argv,
 
 /// Returns the table of every option of the main command. `options` must outlive the table.
 OptionTable option_table(Options& options);
+
+/// Lets the number of nodes change, as --nodes does.   Errors:  Error{usage} for other options that
+/// do not allow it.
+void let_nodes_change(Options& options, NodeRange range);
 
 /// Parses the command line of `dslaunch agent --join`, where argv[0] is `agent`. It has the options
 /// of a job, except those that choose hosts or transports. With --root there is no command.

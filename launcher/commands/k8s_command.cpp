@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/option_table.h"
+#include "launcher/cli/options.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/k8s_jobs.h"
 #include "launcher/manifest/manifest.h"
@@ -49,8 +50,22 @@ constexpr Def kJob[] = {
      set_checked<check_job_name, &ManifestRequest::name>},
     {{"--namespace", "NAME", "Namespace of the job (default: kubectl's current one)"},
      set_checked<check_label, &ManifestRequest::space>},
-    {{"--nodes", "N", "Number of pods that run ranks (default: 1)"},
-     set_number<1, kMostNodes, &ManifestRequest::nodes>},
+    {{"--nodes", "MIN:MAX|N",
+      "Number of pods that run ranks (default: 1); MIN:MAX: it may change while\n"
+      "the job runs, of kinds indexed, jobset and statefulset; begins with MAX"},
+     [](Given& words, const GivenOption& given) {
+       if (given.value.find(':') == std::string::npos) {
+         words.nodes = number_value(given, 1, kMostNodes);
+         words.least_nodes = 0;
+         return;
+       }
+       const NodeRange range = node_range_value(given);
+       if (range.most == 0)
+         usage_error(fmt::format("--nodes {}: MAX is missing", given.value),
+                     "the manifest needs the largest number of pods, for example 2:8");
+       words.nodes = range.most;
+       words.least_nodes = range.least;
+     }},
     {{"--slots", "N", "Ranks in each pod (default: 1)"},
      set_number<1, kMostSlots, &ManifestRequest::slots>},
     {{"--image", "IMAGE", "Container image that contains dslaunch (containers/docker)"},

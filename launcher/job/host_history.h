@@ -22,6 +22,12 @@ class HostHistory {
   [[nodiscard]] bool is_retired(int host) const { return retired_.contains(host); }
   [[nodiscard]] int retired() const { return static_cast<int>(retired_.size()); }
 
+  /// A host that has left may take part again. It counts as one that was not reached so often.
+  void may_return(int host, int failures) {
+    retired_.erase(host);
+    failures_[host] = failures;
+  }
+
   /// The ranks of the host have begun.
   void began(int host) { failures_.erase(host); }
   /// The ranks of the host have run well.

@@ -25,7 +25,8 @@ constexpr std::size_t kErrorFilesKept = 64;
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
   policy.trains = request.trains;
-  const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
+  const bool elsewhere =
+      request.open || std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   const bool several =
       policy.elastic ? policy.elastic->nodes.most > 1 : request.placement.nodes.size() > 1;
   const bool may_be = elsewhere || (policy.elastic && request.route_to);
@@ -120,7 +121,11 @@ int Job::run() {
   std::signal(SIGTTOU, SIG_IGN);  // writing must not stop a job started with `&`
   if (!request_.verdict_file.empty()) prepare_verdict_file(request_.verdict_file);
   wait_for_signal();
-  if (request_.on_begin) request_.on_begin([this](int signo) { take_signal({signo}); });
+  if (request_.on_begin)
+    request_.on_begin(
+        {.signal = [this](int signo) { take_signal({signo}); },
+         .leave = [this](const std::vector<std::string>& names) { let_leave(names); },
+         .add = [this](const Host& host, const NodeRoute& route) { return add(host, route); }});
   feed(Start{});
   if (request_.read_hostfile) look_at_hostfile();
   io_.run();
@@ -160,6 +165,15 @@ void Job::take_signal(const SignalReceived& signal) {
   if (failed) perform(Say{std::string(kOutputDropped)});
   output_.leave_slow_reader();
   asio::post(io_, life_.guard([this] { all_written(); }));
+}
+
+void Job::let_leave(const std::vector<std::string>& names) {
+  const std::vector<Host>& hosts = state_.agents().hosts();
+  HostsEnd event;
+  for (int host = 0; host < std::ssize(hosts); ++host)
+    if (std::ranges::count(names, hosts[static_cast<std::size_t>(host)].name) > 0)
+      event.hosts.push_back(host);
+  feed(event);
 }
 
 void Job::on_message(int agent, Message& message) {

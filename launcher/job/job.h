@@ -26,6 +26,17 @@ struct Program {
   std::string working_directory{};
 };
 
+/// What a running job may be asked to do.
+struct JobOrders {
+  std::function<void(int signo)> signal;  // like HUP, INT or TERM to this process
+  /// The nodes of these hosts were told to end. They leave the job, or it stops as by TERM if too
+  /// few would be left. Only for a job whose number of nodes may change.
+  std::function<void(const std::vector<std::string>& hosts)> leave;
+  /// Adds a host whose node has dialed in; nothing happens if it is in the job already. Returns why
+  /// it cannot take part; else empty.
+  std::function<std::string(const Host& host, const NodeRoute& route)> add;
+};
+
 struct JobRequest {
   Placement placement;
   std::vector<Program> programs;  // by group
@@ -53,6 +64,7 @@ struct JobRequest {
   std::function<NodeRoute(const Host&)> route_to{};  // of a host that is added; null: none can be
   HostfileReader read_hostfile{};  // null: its changes are not followed
   std::vector<Host> hostfile{};    // what it named at the start
+  bool open = false;                                 // JobOrders::add may add hosts that dial in
   int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;
@@ -62,8 +74,9 @@ struct JobRequest {
   std::string log_file;                          // receives the output of a detached job
   std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd
   std::function<void()> on_running;              // every rank has begun
-  /// Receives a function that acts like HUP, INT or TERM to this process, while the job runs.
-  std::function<void(std::function<void(int signo)>)> on_begin;
+  std::function<void(const JobOrders&)> on_begin;  // they may be called while the job runs
+  /// The node of this host, which was told to end, is no longer needed once its agent has ended.
+  std::function<void(const std::string& host)> let_go;
   std::function<bool()> heeds_signal;  // called for each of them; false: ignore it
   std::function<void(const std::string& json)> on_verdict;  // as in --verdict; before the end
 };

@@ -55,6 +55,9 @@ struct HostAdded {  // a new host, or one that was retired
 struct HostRetired {  // shall leave the job
   int host = 0;       // as Roster::host_number
 };
+struct HostsEnd {  // their nodes were told to end: they leave, and may come back
+  std::vector<int> hosts{};
+};
 struct HostChecked {  // answers CheckHost
   int agent = 0;
   std::string problem{};  // why its host cannot take part; empty: it can
@@ -66,7 +69,7 @@ using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterM
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
                            PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
                            Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
-                           HostAdded, HostRetired, HostChecked, SizeWanted, Tick>;
+                           HostAdded, HostRetired, HostsEnd, HostChecked, SizeWanted, Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing
@@ -83,6 +86,9 @@ struct SignalRanks {  // signals their main processes
   int signo = 0;
 };
 struct PauseRanks {};   // of a training: all end the same step, keep it, and exit with 94
+struct LetGo {          // the node of this host may end once its agent has ended
+  int host = 0;
+};
 struct FlushOutput {};  // ranks write nothing more; answered by OutputWritten or OutputClosed
 struct Conclude {       // print the verdict and exit with its code; the last action
   JobVerdict verdict{};
@@ -90,6 +96,6 @@ struct Conclude {       // print the verdict and exit with its code; the last ac
 using Action =
     std::variant<OpenAgent, SendSpec, FindMaster, CheckHost, SendGo, SignalRanks, StopAgent, KillAgent,
                  SuspendAgents, SuspendSelf, ResumeAgents, SendHeartbeats, SendSweep, DismissAgent,
-                 CloseAgent, Say, PauseRanks, FlushOutput, Conclude>;
+                 CloseAgent, Say, PauseRanks, LetGo, FlushOutput, Conclude>;
 
 }  // namespace ds::launcher

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::chrono::seconds kLookAtHostfile{1};
 
+bool is_in_job(const ScaleFacts& facts, const std::string& name) {
+  for (std::size_t host = 0; host < facts.hosts.size(); ++host)
+    if (facts.hosts[host].name == name && facts.roles[host] != HostRole::retired) return true;
+  return false;
+}
+
 }  // namespace
 
 ScaleFacts Job::scale_facts() const {
@@ -69,6 +75,17 @@ ScaleAnswer Job::scale(const ScaleRequest& request) {
                          : ScaleAnswer{true, std::move(problem)};
 }
 
+std::string Job::add(const Host& host, const NodeRoute& route) {
+  if (!state_.elastic()) return "the number of nodes of this job is fixed";
+  const ScaleFacts facts = scale_facts();
+  if (is_in_job(facts, host.name)) return {};
+  const ScalePlan plan = plan_scale(facts, {.add_hosts = {host}});
+  if (!plan.problem.empty()) return plan.problem;
+  request_.routes.push_back(route);
+  feed(HostAdded{host});
+  return {};
+}
+
 /// Follows a change of the hostfile.
 void Job::look_at_hostfile() {
   const std::string_view phase = state_.phase_name();
@@ -81,14 +98,9 @@ void Job::look_at_hostfile() {
   };
   if (!change->problem.empty()) return keep(change->problem);
   const ScaleFacts facts = scale_facts();
-  const auto is_in_job = [&](const std::string& name) {
-    for (std::size_t host = 0; host < facts.hosts.size(); ++host)
-      if (facts.hosts[host].name == name && facts.roles[host] != HostRole::retired) return true;
-    return false;
-  };
   // `dslaunch scale` may have made a part of the change before.
-  std::erase_if(change->add, [&](const Host& host) { return is_in_job(host.name); });
-  std::erase_if(change->remove, [&](const std::string& name) { return !is_in_job(name); });
+  std::erase_if(change->add, [&](const Host& host) { return is_in_job(facts, host.name); });
+  std::erase_if(change->remove, [&](const std::string& name) { return !is_in_job(facts, name); });
   if (change->add.empty() && change->remove.empty()) return hostfile_.followed();
   ScalePlan plan = plan_scale(facts, {.add_hosts = change->add, .remove = change->remove});
   const std::string text = plan.text;

@@ -36,6 +36,7 @@ class Job {
  private:
   // job.cpp: events.
   void feed(const Event& event);
+  void let_leave(const std::vector<std::string>& names);
   void on_message(int agent, Message& message);
   [[nodiscard]] std::string problem_of(int agent, const Hello& hello) const;
   [[nodiscard]] std::size_t ranks_of(int agent) const;
@@ -51,6 +52,8 @@ class Job {
   [[nodiscard]] std::optional<NodeRoute> route_of_added(const Host& host) const;
   std::string perform_plan(const ScaleFacts& facts, ScalePlan plan);
   void look_at_hostfile();
+  /// As JobOrders::add.
+  std::string add(const Host& host, const NodeRoute& route);
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     info.phase = phases_.newest();
@@ -102,6 +105,10 @@ class Job {
   void perform(const SignalRanks& action) { send_to_busy(Signal{action.signo}); }
   void perform(const Say& action);
   void perform(const PauseRanks&) { order_pause(); }
+  void perform(const LetGo& action) {
+    const auto host = static_cast<std::size_t>(action.host);
+    if (request_.let_go) request_.let_go(state_.agents().hosts()[host].name);
+  }
   void perform(const FlushOutput&) { output_.finish(); }
   void perform(const Conclude& action);
 

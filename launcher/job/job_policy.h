@@ -46,6 +46,8 @@ struct ElasticPolicy {
   /// The first epoch begins after this time with the hosts that are ready, if they are enough;
   /// empty: it waits for every host until that is ready or bad.
   std::optional<std::chrono::milliseconds> begin_within{};
+  /// Hosts for which the first epoch waits: others of the list do not exist yet. Empty: all.
+  std::optional<int> known{};
 };
 
 struct JobPolicy {

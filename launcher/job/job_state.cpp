@@ -80,6 +80,7 @@ void JobState::advance() {
   if (begun_ && ranks_left_ == 0 && !std::exchange(end_expected_, true))
     for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.expect_end(agent, policy_.grace);
   if (phase_ == Phase::starting) begin_when_ready();
+  if (!ending_.empty() && phase_ < Phase::stopping) let_hosts_leave();
   if (phase_ == Phase::running && elastic()) invite_joiners();
   if (phase_ == Phase::running && nodes_done_ == node_count()) {
     phase_ = Phase::stopping;
@@ -245,7 +246,8 @@ void JobState::say_waiting() {
   if (ranks_left_ > 0 && left > 0ms) {
     const bool failed = cause_.kind != Cause::Kind::none;
     act(Say{waiting_text(failed ? cause_text(placement_, cause_) : change_.why, ranks_left_, left)});
-  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep()) {
+  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep() &&
+             !(elastic() && phase_ == Phase::clearing)) {  // such an epoch does not wait for it
     const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
     act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
                         printable(cause_text(placement_, cause_)), span_text(span))});

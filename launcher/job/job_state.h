@@ -184,6 +184,11 @@ class JobState {
   void retire_joiner(int node, const std::string& reason);
   void master_missing(const MasterMissing& event);
   void drop_retired();
+  // job_state_leave.cpp: hosts that leave because their nodes were told to end.
+  void handle(const HostsEnd& event);
+  [[nodiscard]] bool too_few_stay() const;
+  void let_hosts_leave();
+  bool has_left(int host);
 
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
@@ -318,6 +323,8 @@ class JobState {
   EpochRecord planned_;          // for which the ranks shall pause
   bool paused_ = false;          // a rank has exited with 94
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
+  std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
+  std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;

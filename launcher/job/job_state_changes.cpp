@@ -101,9 +101,10 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   const bool was_done = node(index).done;
   const int host = roster_.host_number(agent);
   node_done(index);  // before the cause is set: its ranks are the cause
+  const bool left = has_left(host);
   hosts_.lost(host);
   // A host that fails before its ranks begin must not stop the others again and again.
-  const int failures = begun_ ? 0 : hosts_.failed(host);
+  const int failures = begun_ || left ? 0 : hosts_.failed(host);
   if (failures > 0)
     redial_after(HostHistory::delay_after(failures - 1), agent);
   else if (!was_done || may_restart())

@@ -16,11 +16,13 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
   const int host = roster_.host_number(agent);
   roster_.remove(agent);
   hosts_.lost(host);
+  if (has_left(host)) return redial_after(std::chrono::milliseconds(0), agent);
   if (hosts_.is_retired(host) && !is_unswept(agent)) return;
   const int tries = hosts_.failed(host);
   const bool first = verdict_.epochs.empty();
   if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
-  if (!first && tries == 0 && loss_of(agent) == nullptr && !refused_.contains(host))
+  if (!first && tries == 0 && loss_of(agent) == nullptr && !refused_.contains(host) &&
+      !policy_.elastic->known)
     act(Say{printable(reason) + "; dialing it again until the job ends"});
   redial_after(HostHistory::delay_after(tries), agent);
 }
@@ -167,6 +169,7 @@ void JobState::drop_retired() {
     const int agent = roster_.agent_of(node);
     if (agent < 0 || !hosts_.is_retired(roster_.host_number(agent))) continue;
     roster_.leave(agent);
+    if (const int host = roster_.host_number(agent); returning_.contains(host)) act(LetGo{host});
     if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
   }
 }

@@ -32,8 +32,12 @@ void JobState::gather() {
   drop_retired();
   if (restart_at_ && now_ < *restart_at_) return;
   const ElasticPolicy& policy = *policy_.elastic;
-  const Gathering now{.here = roster_.seated() + roster_.waiting(),
-                      .coming = fleet_.unready(),
+  const int here = roster_.seated() + roster_.waiting();
+  const int coming = fleet_.unready();
+  const Gathering now{.here = here,
+                      .coming = first && policy.known
+                                    ? std::clamp(*policy.known - here, 0, coming)
+                                    : coming,
                       .before = first ? 0 : std::min(change_.nodes_before, hosts_left()),
                       .overdue = gather_by_ && now_ >= *gather_by_,
                       .earlier = first && awaits_earlier_host(),

@@ -29,7 +29,7 @@ struct JoinHello {
   std::uint32_t next_epoch = 0;  // all epochs below it have run here; 0: none
   Hello node{};                  // resources of the node
 };
-/// This node was asked to end (SIGTERM of a pod); the root then stops the whole job.
+/// This node was asked to end (SIGTERM of a pod): it leaves the job, or the root stops all of it.
 struct JoinLeaving {
   std::int32_t signo = 0;
 };
@@ -117,6 +117,8 @@ struct JoinTerms {
   const std::string& job;
   const std::vector<std::string>& places;
   bool present_is_silent = false;  // no recent frame of the present node
+  /// Nodes of other names may join too. Such a node need not name the job: the key says it.
+  bool open = false;
 };
 
 /// Returns the decision about a hello: checks version, job, place, then age. `present`: the node

@@ -10,6 +10,7 @@
 #include <asio/post.hpp>
 #include <utility>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/own_host_name.h"
 
@@ -33,7 +34,7 @@ JoinServerOptions with_silence(JoinServerOptions options) {
   return options;
 }
 
-void refuse(JoinConnection& connection, const JoinRefused& refusal) {
+void refuse_node(JoinConnection& connection, const JoinRefused& refusal) {
   connection.send(refusal);
   connection.close();
 }
@@ -116,19 +117,48 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
   if (place.connection && is_silent(place)) {
     // The agent of this place was given up, and nothing would reach the node. Such a node dials
     // again when it can.
-    by_connection_.erase(place.connection.get());
     place.connection->abandon();
-    place.connection.reset();
-    place.node.reset();
+    empty(place);
   }
   auto link = std::make_unique<JoinLink>(io_, std::move(events), &place.link);
-  if (place.connection) link->begin(place.connection, ++last_session_, place.node->address);
+  if (place.connection && !place.leaves_with)
+    link->begin(place.connection, ++last_session_, place.node->address);
   return link;
 }
 
 void JoinServer::tell(const std::string& news) {
   for (auto& [name, place] : places_)
     if (place.connection) place.connection->send(JoinNews{news});
+}
+
+void JoinServer::refuse(const std::string& place, const std::string& why) {
+  const auto found = places_.find(place);
+  if (found == places_.end() || !found->second.connection) return;
+  say_once(fmt::format("{} was refused: {}", place, why));
+  refuse_node(*found->second.connection, {true, contract::kExitConfig, why});
+  empty(found->second);
+}
+
+void JoinServer::let_go(const std::string& place, int code) {
+  const auto found = places_.find(place);
+  if (found == places_.end() || !found->second.connection) return;
+  found->second.leaves_with = code;
+  if (found->second.link == nullptr || !found->second.link->begun()) end_node(found->second);
+}
+
+/// Ends a node that leaves. Its place is free at once.
+void JoinServer::end_node(Place& place) {
+  place.connection->send(JoinNews{place.node->hello.place + " has left the job, which goes on"});
+  place.connection->send(JoinOver{*place.leaves_with, {}});
+  place.connection->close();
+  empty(place);
+}
+
+void JoinServer::empty(Place& place) {
+  by_connection_.erase(place.connection.get());
+  place.connection.reset();
+  place.node.reset();
+  place.leaves_with.reset();
 }
 
 void JoinServer::finish(const JoinOver& over, std::function<void()> done) {
@@ -176,26 +206,29 @@ void JoinServer::on_record(const Connection& connection, JoinRecord& record) {
     if (events_.on_leaving) events_.on_leaving(place->node->hello.place, leaving->signo);
     return;
   }
-  if (place->link == nullptr) return;
-  if (const auto* bytes = std::get_if<AgentBytes>(&record)) place->link->on_bytes(*bytes);
-  if (const auto* closed = std::get_if<AgentClosed>(&record)) place->link->on_closed(*closed);
+  const auto* closed = std::get_if<AgentClosed>(&record);
+  JoinLink* const link = place->link;
+  if (closed != nullptr && place->leaves_with) end_node(*place);
+  if (link == nullptr) return;
+  if (const auto* bytes = std::get_if<AgentBytes>(&record)) link->on_bytes(*bytes);
+  if (closed != nullptr) link->on_closed(*closed);
 }
 
 void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
   if (std::ranges::count(strangers_, connection) == 0) return;  // a second hello
   const auto found = places_.find(hello.place);
   const auto& present = found == places_.end() ? std::nullopt : found->second.node;
-  JoinJudgement judgement =
-      judge_join(hello, connection->peer_address(),
-                 {options_.job, options_.places, present && is_silent(found->second)}, present);
+  JoinJudgement judgement = judge_join(
+      hello, connection->peer_address(),
+      {options_.job, options_.places, present && is_silent(found->second), options_.open}, present);
   if (!judgement.say.empty()) say_once(judgement.say);
-  if (judgement.refusal) return refuse(*connection, *judgement.refusal);
+  if (judgement.refusal) return refuse_node(*connection, *judgement.refusal);
   std::erase(strangers_, connection);
   if (over_) {
     connection->send(*over_);
     return connection->close();
   }
-  Place& place = found->second;
+  Place& place = places_[hello.place];
   if (place.connection) replace(place, judgement);
   place.connection = connection;
   by_connection_[connection.get()] = &place;
@@ -216,8 +249,9 @@ bool JoinServer::is_silent(const Place& place) const {
 void JoinServer::replace(Place& place, const JoinJudgement& judgement) {
   const Connection old = std::exchange(place.connection, nullptr);
   by_connection_.erase(old.get());
+  place.leaves_with.reset();
   if (judgement.fence) {
-    refuse(*old, *judgement.fence);
+    refuse_node(*old, *judgement.fence);
   } else {
     old->abandon();
   }
@@ -242,10 +276,8 @@ void JoinServer::say_once(const std::string& text) {
 }
 
 void JoinServer::lose(Place& place, const std::string& why) {
-  by_connection_.erase(place.connection.get());
-  place.connection.reset();
   const std::string name = place.node->hello.place;
-  place.node.reset();
+  empty(place);
   if (place.link != nullptr && place.link->begun()) {
     place.link->lose(fmt::format("{}: the connection to it broke: {}", name, why));
   } else if (events_.on_left && !over_) {

@@ -118,6 +118,7 @@ struct JoinServerOptions {
   JoinKey key;
   std::string job;                  // of JoinHello; a node of another job is refused and may retry
   std::vector<std::string> places;  // hosts that may join
+  bool open = false;  // nodes of other names may join too, and get places of their own
   std::uint16_t port = 0;           // 0: any free port
   std::string bind_address;         // numeric; empty: all addresses, IPv4 and IPv6
   /// A waiting node is lost after this; also TCP_USER_TIMEOUT.
@@ -151,9 +152,19 @@ class JoinServer final : public Transport {
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   /// Returns the node that fills a place; null if there is none.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
+  /// Returns whether the job waits for a node to fill this place.
+  [[nodiscard]] bool awaits(const std::string& place) const {
+    const auto found = places_.find(place);
+    return found != places_.end() && !over_ && found->second.link != nullptr &&
+           found->second.link->waits();
+  }
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override;
   /// Sends a progress message to every connected node.
   void tell(const std::string& news);
+  /// Refuses the node of a place for good; the place stays.
+  void refuse(const std::string& place, const std::string& why);
+  /// Lets the node of a place end with this code, once its agent has ended; the job goes on.
+  void let_go(const std::string& place, int code);
   /// Sends the end of the job to every node; calls `done` when all have it, or after 2 s.
   void finish(const JoinOver& over, std::function<void()> done);
 
@@ -164,6 +175,7 @@ class JoinServer final : public Transport {
     Connection connection;
     std::optional<JoinedNode> node;
     JoinLink* link = nullptr;  // channel of the job to this place
+    std::optional<int> leaves_with{};  // exit code of the node, which ends once its agent has ended
   };
 
   asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
@@ -177,6 +189,8 @@ class JoinServer final : public Transport {
   void replace(Place& place, const JoinJudgement& judgement);
   void on_end(const Connection& connection, const std::string& why, bool proven);
   void say_once(const std::string& text);
+  void empty(Place& place);
+  void end_node(Place& place);
   void lose(Place& place, const std::string& why);
   void leave_when_alone();
   void look_later();

@@ -218,7 +218,7 @@ class Joiner {
     const bool again = leaving_.has_value();
     leaving_ = signo;
     if (!joined_ || again) return leave();
-    say_news(fmt::format("{} was told to end: the root ends the job", setup_.place));
+    say_news(fmt::format("{} was told to end: the root decides what follows", setup_.place));
     connection_->send(JoinLeaving{signo});
     timer_.expires_after(kRootDecides);
     timer_.async_wait([this](const asio::error_code& error) {

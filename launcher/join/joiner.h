@@ -35,8 +35,8 @@ struct JoinerSetup {
 
 /// Dials the root, proves the key, sends its hello, and runs one agent at a time. After the loss of
 /// the root it stops the ranks and dials again. Returns the exit code: that of the job; 69 after
-/// `wait`; that of JoinRefused; 128 + signal after HUP, INT or TERM. A connected root ends the
-/// whole job after such a signal.
+/// `wait`; that of JoinRefused; 128 + signal after HUP, INT or TERM. A connected root then ends the
+/// whole job, or lets this node leave it.
 int run_joiner(const JoinerSetup& setup);
 
 }  // namespace ds::launcher

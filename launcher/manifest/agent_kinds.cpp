@@ -19,6 +19,9 @@ Yaml indexed_spec(const ManifestRequest& request, Yaml::Map pod) {
   Yaml::Map spec = restart_policies();
   spec.emplace_back("completions", request.nodes);
   spec.emplace_back("parallelism", request.nodes);
+  // A pod that has no room, or comes back late, finds no root when the training is over.
+  if (request.least_nodes > 0)
+    spec.emplace_back("successPolicy", Yaml{{"rules", List{Yaml{{"succeededIndexes", "0"}}}}});
   spec.emplace_back("template", pod_template(request, std::move(pod)));
   return spec;
 }

@@ -43,6 +43,7 @@ struct ManifestRequest {
   std::string space;  // namespace; empty: that of kubectl
   std::string image;
   int nodes = 1;
+  int least_nodes = 0;  // of a job whose number of nodes may change, up to `nodes`; 0: it may not
   int slots = 1;
   std::string gpu = "nvidia.com/gpu";  // resource of one slot; empty: none
   std::string cpu;                     // CPUs of a node, such as 4 or 250m; empty: not set

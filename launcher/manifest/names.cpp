@@ -101,6 +101,16 @@ void check_gang(const ManifestRequest& request) {
   if (!request.gang_name.empty()) check_object("--gang", request.gang_name);
 }
 
+void check_changing(const ManifestRequest& request) {
+  const ManifestKind kind = request.kind;
+  const bool changes = kind == ManifestKind::indexed || kind == ManifestKind::jobset ||
+                       kind == ManifestKind::statefulset;
+  if (request.least_nodes > 0 && !changes)
+    usage_error(fmt::format("--nodes MIN:MAX does not apply to --kind {}: its number of pods stays",
+                            kManifestKinds[static_cast<std::size_t>(kind)]),
+                "use --kind indexed, jobset or statefulset");
+}
+
 void check_length(const ManifestRequest& request) {
   std::string suffix(kLongestSuffixes[static_cast<std::size_t>(request.kind)]);
   if (const std::size_t at = suffix.find('N'); at != std::string::npos)
@@ -200,6 +210,7 @@ void check_request(const ManifestRequest& request) {
   if (!request.cpu.empty()) check_quantity("--cpu", request.cpu);
   if (!request.memory.empty()) check_quantity("--memory", request.memory);
   check_root(request);
+  check_changing(request);
   check_gang(request);
   if (!request.token_secret.empty()) check_object("--token-secret", request.token_secret);
   for (const PodClaim& claim : request.claims) check_claim(claim);

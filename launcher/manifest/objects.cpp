@@ -39,7 +39,8 @@ bool has_pod_group(const ManifestRequest& request) {
 Yaml pod_group(const ManifestRequest& request) {
   const bool volcano = request.gang == Gang::volcano;
   return object(request, volcano ? "scheduling.volcano.sh/v1beta1" : "scheduling.x-k8s.io/v1alpha1",
-                "PodGroup", {{"minMember", request.nodes}});
+                "PodGroup", {{"minMember", request.least_nodes > 0 ? request.least_nodes
+                                                              : request.nodes}});
 }
 
 std::string scheduler(const ManifestRequest& request) {

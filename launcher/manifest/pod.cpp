@@ -56,6 +56,8 @@ void append_job(const ManifestRequest& request, Argv& words) {
 Argv agent_command(const ManifestRequest& request, const std::string& peers, bool long_running) {
   Argv words = {"dslaunch", "agent", "--join"};
   if (!peers.empty()) append(words, {"--peers", peers});
+  if (request.least_nodes > 0)
+    append(words, {"--nodes", fmt::format("{}:{}", request.least_nodes, request.nodes)});
   append(words, {"--slots", std::to_string(request.slots)});
   if (long_running) append(words, {"--on-success", "idle"});
   append_job(request, words);

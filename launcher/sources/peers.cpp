@@ -19,9 +19,12 @@ std::string count_text(const NodeCount& count) {
                                    : fmt::format("{} to {}", count.least, count.most);
 }
 
-/// Returns --nnodes, unless the environment fixes the number; else the number from the names or
-/// from general variables.
-NodeCount find_count(const World& world, const PeerRequest& request, Naming& naming) {
+/// Returns --nnodes, unless the environment fixes the number; else the number from the names, from
+/// --nodes or from general variables.
+NodeCount find_count(const World& world, PeerRequest request, Naming& naming) {
+  const bool by_range = !request.nodes && request.range && !naming.nodes_fixed;
+  if (by_range) request.nodes = request.range;
+  const char* const option = by_range ? "--nodes" : "--nnodes";
   for (const char* name : {"PET_NNODES", "NODE_NUM"}) {
     const auto text = world.variable(name);
     if (request.nodes || naming.nodes || !text) continue;
@@ -43,10 +46,10 @@ NodeCount find_count(const World& world, const PeerRequest& request, Naming& nam
                                               : "remove --nnodes, or name all nodes with --peers");
   if (count.most % naming.jobs != 0)
     throw Error(ErrorKind::usage,
-                fmt::format("--nnodes {} cannot be divided among the {} jobs of the JobSet",
+                fmt::format("{} {} cannot be divided among the {} jobs of the JobSet", option,
                             count.most, naming.jobs),
                 "all jobs have the same number of pods");
-  naming.nodes_source = "--nnodes";
+  naming.nodes_source = option;
   return count;
 }
 

@@ -24,6 +24,7 @@ NodeCount parse_node_count(std::string_view option, std::string_view text);
 struct PeerRequest {
   std::optional<std::string> peers{};  // --peers: 'gpt-{0..3}.gpt', 'gpt-[0-3].gpt', a list of such
   std::optional<NodeCount> nodes{};    // --nnodes
+  std::optional<NodeCount> range{};    // --nodes MIN:MAX, where nothing else gives the number
   std::optional<int> node_rank{};      // --node-rank
   std::optional<std::string> root{};   // name or address of index 0, if no peers are named
   bool only_launches = false;          // this process is not one of the peers
@@ -37,7 +38,7 @@ struct Peers {
   /// the name of index 0 must be resolvable by others.
   std::vector<std::string> dial;
   int index = 0;           // of this process; 0 if it only launches
-  int least = 0;           // minimum number of nodes (--nnodes MIN:MAX), otherwise all
+  int least = 0;           // minimum number of nodes (--nodes or --nnodes MIN:MAX), otherwise all
   std::uint16_t port = 0;  // port of the root from the environment; 0: not set
   /// Identity of the job: equal on all its nodes, different for another job and, if the environment
   /// distinguishes them, for another attempt.

@@ -18,17 +18,22 @@ constexpr std::chrono::seconds kEndMargin{5};
 
 }  // namespace
 
-PeerRequest peer_request(const PodOptions& options) {
+PeerRequest peer_request(const Options& options) {
+  const auto count = [](const std::optional<NodeRange>& range) {
+    return range && range->most > 0 ? std::optional(NodeCount{range->least, range->most})
+                                    : std::nullopt;
+  };
   PeerRequest request;
-  request.peers = options.peers;
-  if (options.nodes) request.nodes = NodeCount{*options.nodes, *options.nodes};
-  request.node_rank = options.node_rank;
+  request.peers = options.pods.peers;
+  request.nodes = count(options.pods.nodes);
+  request.range = count(options.failure.nodes);
+  request.node_rank = options.pods.node_rank;
   return request;
 }
 
-Peers peers_of_launcher(const PodOptions& options, World world) {
+Peers peers_of_launcher(const Options& options, World world) {
   PeerRequest request = peer_request(options);
-  if (!options.peers) return find_peers(world, request);
+  if (!options.pods.peers) return find_peers(world, request);
   request.only_launches = true;
   world.hostname = "launcher";
   world.addresses.clear();

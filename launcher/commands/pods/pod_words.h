@@ -15,10 +15,10 @@
 namespace ds::launcher {
 
 /// Returns what find_peers needs of the options.
-PeerRequest peer_request(const PodOptions& options);
+PeerRequest peer_request(const Options& options);
 
 /// Returns the peers for a launcher that need not be one of them.   Errors:  as find_peers.
-Peers peers_of_launcher(const PodOptions& options, World world);
+Peers peers_of_launcher(const Options& options, World world);
 
 /// Returns the hosts of the job by index, with the slots of the options and the name to dial.
 std::vector<Host> peer_hosts(const PodOptions& options, const Peers& peers);

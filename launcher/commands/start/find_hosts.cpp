@@ -93,7 +93,7 @@ std::vector<Host> named_hosts(const Options& options,
   if (options.hosts.hostfile) return load_hostfile(*options.hosts.hostfile);
   if (!options.hosts.selection.picks.empty()) return hosts_of_picks(options.hosts.selection.picks);
   if (options.pods.k8s) {
-    const Peers peers = peers_of_launcher(options.pods, this_world());
+    const Peers peers = peers_of_launcher(options, this_world());
     say(peers.line);
     return peer_hosts(options.pods, peers);
   }

@@ -189,6 +189,22 @@ TEST_CASE("what is asked for is in the manifest") {
   CHECK(has(manifest_text(request), "command: [dslaunch, \"-x\", A, "));
 }
 
+TEST_CASE("pods whose number may change") {
+  ManifestRequest request = small_request(ManifestKind::statefulset);
+  request.least_nodes = 2;
+  const std::string text = manifest_text(request);
+  CHECK(has(text, "# gpt, 2 to 4 x 8 ranks: StatefulSet"));
+  CHECK(has(text, "replicas: 4"));
+  CHECK(has(text, "\"2:4\""));
+  request.kind = ManifestKind::indexed;
+  CHECK(has(manifest_text(request), "successPolicy:"));
+  request.kind = ManifestKind::lws;
+  CHECK(has(problem(request), "--nodes MIN:MAX does not apply to --kind lws"));
+  request.kind = ManifestKind::indexed;
+  request.least_nodes = 0;
+  CHECK(!has(manifest_text(request), "successPolicy"));
+}
+
 TEST_CASE("every quantity of Kubernetes is taken, and nothing else") {
   for (const char* good : {"1", "250m", "0.5", ".5", "1.5Gi", "64Gi", "500M", "1e3", "2E6", "1E-1",
                            "3E", "1Ei", "100n", "7u", "12k", "8Pi", "1."})

@@ -99,6 +99,7 @@ struct ActionText {
   std::string operator()(const CloseAgent& a) const { return fmt::format("close {}", a.agent); }
   std::string operator()(const Say&) const { return "say"; }
   std::string operator()(const PauseRanks&) const { return "PauseRanks"; }
+  std::string operator()(const LetGo& a) const { return fmt::format("let go of n{}", a.host); }
   std::string operator()(const FlushOutput&) const { return "flush"; }
   std::string operator()(const Conclude& a) const { return text_of(a.verdict); }
 };

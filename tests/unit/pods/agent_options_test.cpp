@@ -45,7 +45,8 @@ TEST_CASE("an agent that joins has the options of a job") {
              "--grace=5", "-x", "A=1", "--max-restarts=3", "train.toml", "train.steps=5"});
   CHECK(options.pods.join);
   CHECK(options.pods.peers == "gpt-{0..3}.gpt");
-  CHECK(options.pods.nodes == 4);
+  CHECK(options.pods.nodes == NodeRange{4, 4});
+  CHECK(!options.failure.nodes);
   CHECK(options.pods.node_rank == 2);
   CHECK(options.pods.slots == 8);
   CHECK(options.pods.job_id == "gpt");
@@ -56,6 +57,13 @@ TEST_CASE("an agent that joins has the options of a job") {
   CHECK(options.failure.max_restarts == 3);
   REQUIRE(options.train);
   CHECK(options.train->overrides == std::vector<std::string>{"train.steps=5"});
+  const Options elastic = agent({"--join", "--nnodes=2:4", "train.toml"});
+  CHECK(elastic.failure.nodes == NodeRange{2, 4});
+  CHECK(elastic.failure.elastic);
+  CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2:4", "--nodes=2:4", "train.toml"}) ==
+        "--nnodes MIN:MAX and --nodes cannot be combined");
+  CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2:", "train.toml"}) ==
+        "--nnodes 2:: MAX is missing");
   const Options command = agent({"--join", "--", "prog", "--join", "-h"});
   CHECK(command.command == std::vector<std::string>{"prog", "--join", "-h"});
   CHECK(command.pods.slots == kAutoSlots);
@@ -74,9 +82,14 @@ TEST_CASE("what makes no sense for an agent is named") {
         "dslaunch agent accepts options only with --join");
   CHECK(refusal(parse_agent_args, {"--join"}) == "nothing to run");
   CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--", "true"}) ==
-        "--root and a command cannot be combined");
-  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "train.toml"}) ==
-        "--root and a command cannot be combined");
+        "--root and a command cannot be combined without --nodes MIN:MAX");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--nodes=1:2", "train.toml"}) == "taken");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--peers=a,b", "--nodes=1:2", "a.toml"}) ==
+        "--root, --peers and a command cannot be combined");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--nodes=2:", "a.toml"}) ==
+        "--nodes MIN: needs a MAX with --root");
+  CHECK(refusal(parse_agent_args, {"--join", "--node-name=a", "--", "true"}) ==
+        "--node-name needs --root, without --peers");
   CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2", "--node-rank=2", "--", "true"}) ==
         "--node-rank 2 is out of range for --nnodes 2");
   CHECK(refusal(parse_agent_args, {"--join", "--", "true", "--hostfile", "x"}) == "taken");
@@ -106,7 +119,8 @@ TEST_CASE("the main command finds pods with --k8s") {
   CHECK(refusal(parse_main, {"--slots=2", "--", "true"}) == "--slots needs --k8s");
   for (const std::string word : {"--job-id=a", "--join-port=1", "--key-file=a"})
     CHECK(refusal(parse_main, {"--k8s", word.c_str(), "--", "true"}) ==
-          word.substr(0, word.find('=')) + " needs --k8s --transport join");
+          word.substr(0, word.find('=')) +
+              " needs --k8s --transport join, or --nodes MIN:MAX in a Slurm allocation");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--dry-run", "--", "true"}) ==
         "--dry-run and --transport join cannot be combined");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--job-id=a", "--", "true"}) == "taken");

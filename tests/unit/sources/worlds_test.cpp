@@ -17,6 +17,7 @@ PeerRequest read_request(const std::vector<std::string>& words) {
   PeerRequest request;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
     if (words[i] == "--nnodes") request.nodes = parse_node_count("--nnodes", words[i + 1]);
+    if (words[i] == "--nodes") request.range = parse_node_count("--nodes", words[i + 1]);
     if (words[i] == "--peers") request.peers = words[i + 1];
     if (words[i] == "--node-rank") request.node_rank = std::stoi(words[i + 1]);
     if (words[i] == "--launcher") request.only_launches = words[i + 1] == "yes";

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Callable
 
 from cluster import wait_for
-from job import STEPS
+from job import CHANGING, STEPS
 from judge import Expect
 from kinds import has_labels
 
@@ -13,6 +13,7 @@ AGENTS = ("indexed", "jobset", "statefulset", "lws")
 SSH = ("mpijob", "trainjob")
 TOKEN = (*AGENTS, "trainjob-torch")
 ALL = (*AGENTS, *SSH, "trainjob-torch")
+LASTS = 250  # steps: longer than all changes of a job
 LONG = 4000  # steps: a job that does not end by itself
 FAULT_STEP = 8  # a checkpoint of step 5 is there by then
 LATE_IMAGE = "127.0.0.1:1/dslaunch:late"  # a registry that refuses at once
@@ -94,17 +95,43 @@ def kill_pause(job):
     kill(job, job.worker(), "pause")
 
 
-def scale(job):
-    sizes = {
-        "indexed": lambda n: {"completions": n, "parallelism": n},
-        "statefulset": lambda n: {"replicas": n},
-        "lws": lambda n: {"replicas": n - 1},
+def size_of(job, pods):
+    return {
+        "indexed": {"completions": pods, "parallelism": pods},
+        "statefulset": {"replicas": pods},
+        "lws": {"replicas": pods - 1},
     }[job.kind.name]
+
+
+def resize(job):
+    """2 pods, then 4, then 1, while the training runs."""
+    job.wait_step(FAULT_STEP)
+    job.fault = time.time()
+    patch(job, size_of(job, 4))
+    job.wait_line(r"epoch \d+: 4 nodes and", 90, True)
+    job.wait_step(job.steps()[-1][1] + 5)
+    patch(job, size_of(job, 1))
+    job.wait_line(r"epoch \d+: 1 node and", 120, True)
+    job.wait_end(300)
+    job.same_as_undisturbed(LASTS, CHANGING)
+
+
+def lose(job):
+    """A pod is killed: the training goes on without it, and it joins again."""
+    job.wait_step(FAULT_STEP)
+    kill_agent(job)
+    job.wait_line(r"epoch \d+: 1 node and", 60, True)
+    job.wait_line(r"epoch \d+: 2 nodes and", 90, True)
+    job.wait_end(300)
+    job.same_as_undisturbed(LASTS, CHANGING)
+
+
+def scale(job):
     gone = job.worker()["metadata"]["name"]
-    patch(job, sizes(1))
+    patch(job, size_of(job, 1))
     wait_for("the worker ends", 60, lambda: gone not in job.live_pods())
     job.fault = time.time()
-    patch(job, sizes(2))
+    patch(job, size_of(job, 2))
 
 
 def suspend(job):
@@ -188,6 +215,7 @@ class Case:
     own_space: bool = False
     steps: int = STEPS
     every: int = 5  # steps between two checkpoints
+    overrides: list = field(default_factory=list)
 
 
 RARE = 1000  # steps: only TERM saves a checkpoint
@@ -198,6 +226,15 @@ def deadline_of(text):
     return text.replace("  completionMode: Indexed", "  activeDeadlineSeconds: 15\n  completionMode: Indexed").replace(
         "    cleanPodPolicy: Running", "    activeDeadlineSeconds: 15\n    cleanPodPolicy: Running")
 
+
+def two_of_four(text):
+    for key in ("replicas", "completions", "parallelism"):
+        text = text.replace(f"{key}: 4", f"{key}: 2")
+    return text
+
+
+CHANGES = {"kinds": ("indexed", "statefulset"), "options": ["--nodes", "1:4"], "edit": two_of_four, "steps": LASTS, "every": RARE,
+           "overrides": CHANGING}
 
 CASES = {case.name: case for case in [
     Case("train", train, Expect("complete")),
@@ -211,6 +248,8 @@ CASES = {case.name: case for case in [
     Case("kill-root", at_step(kill_root), SAVED),
     Case("kill-pause", at_step(kill_pause), SAVED, steps=120),  # the kubelet needs some seconds to see it
     Case("scale", at_step(scale), SAVED, ("indexed", "statefulset", "lws"), every=RARE),
+    Case("resize", resize, Expect("complete", line="4 nodes and 4 ranks"), **CHANGES),
+    Case("lose", lose, Expect("complete", line="from memory"), **CHANGES),
     Case("suspend", at_step(suspend), SAVED, ("indexed", "jobset", *SSH, "trainjob-torch"), every=RARE),
     Case("wrong-token", at_step(wrong_token), replace(SAVED, line="key"), AGENTS, ["--with=--wait=40s"]),
     Case("missing-secret", missing_secret, Expect("complete"), TOKEN, secret=False),

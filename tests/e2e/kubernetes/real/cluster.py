@@ -117,6 +117,11 @@ class Cluster:
         self.kc("delete", "ns", SPACE, BASELINE, FAULTS, "--ignore-not-found", seconds=300, check=False)
         self.kc("delete", "pv", f"{SPACE}-{CLAIM}", "--ignore-not-found", seconds=120, check=False)
 
+    def shared(self, command, path):
+        """What a command says of a path on the shared folder of the only node."""
+        pod = self.get("pods", "-n", FAULTS)["items"][0]["metadata"]["name"]
+        return self.kc("exec", "-n", FAULTS, pod, "--", command, f"/shared/{path}")
+
     def clock_ahead(self):
         """Returns by how much the clock of the first node is ahead of this machine's."""
         pod = self.get("pods", "-n", FAULTS)["items"][0]["metadata"]["name"]

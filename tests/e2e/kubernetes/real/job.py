@@ -1,5 +1,6 @@
 """One job in the cluster: its manifest, its pods as they change, the output of every container with times, and its end."""
 import json
+import os
 import re
 import secrets
 import threading
@@ -15,6 +16,9 @@ STEPS = 40
 RUN = f"{int(time.time()):x}"  # folders of an earlier run are not seen
 # Some tenths of a second for each step on a quarter of a CPU.
 TRAINING = ["--in-image", "/opt/dslaunch/configs/tiny.toml", "batch.accum=16"]
+# Of jobs whose number of pods changes: the bits of 1 to 4 pods are those of one rank.
+BATCH = 64
+CHANGING = ["batch.accum=1", f"batch.global={BATCH}", "determinism.virtual_ranks=16", "log.samples=true"]
 
 MEMORY = ["--memory", "300Mi"]
 
@@ -49,9 +53,9 @@ class Job:
         self.main_end = None
 
     # Making it
-    def manifest(self, options=(), what=None, steps=STEPS, every=5):
+    def manifest(self, options=(), what=None, steps=STEPS, every=5, overrides=()):
         folder = f"/runs/{RUN}/{self.name}"
-        training = [*TRAINING, f"train.steps={steps}", f"checkpoint.every={every}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints"]
+        training = [*TRAINING, f"train.steps={steps}", f"checkpoint.every={every}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints", *overrides]
         return self.cluster.dslaunch(
             "k8s", "manifest", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space, "--nodes", "2",
             "--image", self.cluster.image, "--cpu", "250m", "--leave", "30", *(MEMORY if "--memory" not in options else []),
@@ -170,6 +174,20 @@ class Job:
         self.delete()
         wait_for("the root's exit code after the deletion", 60, lambda: len(self.root_codes()) > codes)
         self.main_end = "complete"
+
+    def same_as_undisturbed(self, steps, overrides):
+        """Compares each step's loss and gradient norm, the weights and the samples with a run of one rank on this machine."""
+        source, records = os.environ["DS_SOURCE"], f"{self.cluster.folder}/{self.name}"
+        os.mkdir(records)
+        for name in self.cluster.shared("ls", f"{RUN}/{self.name}/log").split():
+            if name in ("metrics.jsonl", "summary.json") or name.startswith("samples-rank"):
+                with open(f"{records}/{name}", "w", encoding="utf-8") as file:
+                    file.write(self.cluster.shared("cat", f"{RUN}/{self.name}/log/{name}"))
+        self.cluster.dslaunch("-n", "1", f"{source}/configs/tiny.toml", f"train.steps={steps}", f"log.dir={records}.alone", *overrides)
+        done = self.cluster.call(["python3", f"{source}/tests/e2e/elastic/check_history.py", f"{records}.alone", records, "/dev/null",
+                                  str(BATCH)], check=False)
+        if done.returncode:
+            raise CaseFailed(done.stdout + done.stderr)
 
     def delete(self):
         self.cluster.dslaunch("k8s", "delete", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space)

@@ -82,7 +82,7 @@ def begin_case(cluster, job, case):
             "spec": {"hard": {"limits.cpu": "300m"}}})
     if case.secret and job.kind.name in TOKEN:
         job.make_secret()
-    text = job.manifest(case.options, case.what, case.steps, case.every)
+    text = job.manifest(case.options, case.what, case.steps, case.every, case.overrides)
     if case.name == "late-image":
         text = text.replace(cluster.image, LATE_IMAGE)
     job.apply(case.edit(text))

@@ -1,0 +1,64 @@
+// The part of JobState that lets hosts leave whose nodes were told to end, as pods are when a
+// StatefulSet gets smaller. Such a host may come back.
+#include <algorithm>
+#include <csignal>
+
+#include "launcher/job/job_state.h"
+
+namespace ds::launcher {
+
+void JobState::handle(const HostsEnd& event) {
+  if (phase_ >= Phase::stopping || !elastic()) return;
+  for (const int host : event.hosts)
+    if (!hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0)
+      ending_.push_back(host);
+}
+
+/// Returns whether fewer hosts than the job needs are there that were not told to end.
+bool JobState::too_few_stay() const {
+  if (!placed_ || phase_ > Phase::running) return false;
+  const auto stays = [this](int agent) {
+    const int host = agent < 0 ? -1 : roster_.host_number(agent);
+    return host >= 0 && !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
+  };
+  return std::ranges::count_if(agents_by_node(), stays) +
+             std::ranges::count_if(roster_.waiting_agents(), stays) <
+         policy_.elastic->nodes.least;
+}
+
+/// Lets hosts leave, of a training one at a time: each state is kept on two nodes, which could be
+/// the two that leave. The job stops as by TERM if too few would be left.
+void JobState::let_hosts_leave() {
+  // Before the first step of an epoch, TERM would end the ranks of a training without a checkpoint.
+  const bool settled =
+      !policy_.trains || (phase_ == Phase::running && has_stepped() && !pause_by_);
+  if (settled && too_few_stay()) return obey_signal(SIGTERM);
+  const auto is_of = [this](int host) {
+    return [this, host](int agent) { return agent >= 0 && roster_.host_number(agent) == host; };
+  };
+  const auto may_leave = [&](int host) {
+    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) return true;
+    if (!placed_ || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
+    return !policy_.trains || (settled && !pause_by_);
+  };
+  while (true) {
+    const auto next = std::ranges::find_if(ending_, may_leave);
+    if (next == ending_.end()) return;
+    const int host = *next;
+    ending_.erase(next);
+    returning_.insert(host);
+    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) act(LetGo{host});
+    handle(HostRetired{host});
+  }
+}
+
+/// The agent of a host is gone. Returns whether the host had left because its node was told to end:
+/// then it may come back.
+bool JobState::has_left(int host) {
+  std::erase(ending_, host);
+  if (returning_.erase(host) == 0) return false;
+  hosts_.may_return(host, kFewTries);  // the end of the job does not wait for it
+  return true;
+}
+
+}  // namespace ds::launcher

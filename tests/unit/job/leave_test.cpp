@@ -1,0 +1,124 @@
+// Hosts that leave because their nodes were told to end, as pods of a smaller StatefulSet are.
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "unit/job/job_helpers.h"
+
+using namespace ds::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A job on n0 to n3, one rank each, that runs since kT0; a training has made its first step.
+JobState changing_job(int least, bool trains) {
+  JobPolicy policy{.max_restarts = 3, .trains = trains};
+  policy.elastic = ElasticPolicy{.nodes = {least, 4}, .max_wait = 60s};
+  JobState job(placement_of(4, 1), policy);
+  job.on(Start{}, kT0);
+  for (int agent = 0; agent < 4; ++agent) job.on(AgentGreeted{agent}, kT0);
+  for (int agent = 0; agent < 4; ++agent) job.on(AgentReady{agent, 4000}, kT0);
+  REQUIRE(job.phase_name() == "running");
+  if (trains) job.on(PhaseReached{"first_step", kT0}, kT0);
+  return job;
+}
+
+/// The ranks of these agents, numbered as they, end with a code; returns what the last agent brings.
+std::string all_end(JobState& job, int code, std::initializer_list<int> agents) {
+  int rank = 0;
+  for (const int agent : agents) {
+    (void)agent;
+    job.on(exited(rank++, code), kT0);
+  }
+  std::string text;
+  for (const int agent : agents) text = text_of(job.on(AgentCleared{agent}, kT0));
+  return text;
+}
+
+std::string all_ready(JobState& job, std::initializer_list<int> agents) {
+  std::string text;
+  for (const int agent : agents) text = text_of(job.on(AgentReady{agent, 5000}, kT0));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("hosts of a training leave one after the other, each after a step of the epoch before") {
+  JobState job = changing_job(1, true);
+  const auto actions = job.on(HostsEnd{{2, 3}}, kT0);
+  CHECK(text_of(actions) == "say, PauseRanks");
+  CHECK(said_by(actions) == "n2 shall leave; pausing the training\n");
+  CHECK(all_end(job, 94, {0, 1, 2, 3}) ==
+        "let go of n2, dismiss 2, say, spec 0, spec 1, spec 2 to 3");
+  CHECK(all_ready(job, {0, 1, 3}) == "go 5000");
+  CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) == "say, PauseRanks");
+  CHECK(all_end(job, 94, {0, 1, 3}) == "let go of n3, dismiss 3, say, spec 0, spec 1");
+}
+
+TEST_CASE("a host that left comes back as a host that joins") {
+  JobState job = changing_job(1, true);
+  job.on(HostsEnd{{3}}, kT0);
+  all_end(job, 94, {0, 1, 2, 3});
+  all_ready(job, {0, 1, 2});
+  CHECK(text_of(job.on(AgentDone{3}, kT0)) == "close 3");
+  CHECK(let_pass(job, {0, 1, 2}, kT0) == "open 4");
+  job.on(AgentGreeted{4}, kT0 + 1s);
+  job.on(AgentSwept{4, 0}, kT0 + 1s);
+  CHECK(let_pass(job, {0, 1, 2, 4}, kT0 + 2s) == "say, PauseRanks");
+}
+
+TEST_CASE("hosts of other programs leave at once and together; those that wait too") {
+  JobState job = changing_job(1, false);
+  CHECK(text_of(job.on(HostsEnd{{1, 3}}, kT0)) ==
+        "say, stop 0 10000, stop 1 10000, stop 2 10000, stop 3 10000");
+  CHECK(all_end(job, 143, {0, 1, 2, 3}) ==
+        "let go of n1, dismiss 1, let go of n3, dismiss 3, say, spec 0, spec 1 to 2");
+}
+
+TEST_CASE("the job stops if fewer than MIN would stay") {
+  JobState job = changing_job(3, true);
+  CHECK(text_of(job.on(HostsEnd{{2, 3}}, kT0)) ==
+        "stop 0 10000, stop 1 10000, stop 2 10000, stop 3 10000");
+  CHECK(job.cause().kind == Cause::Kind::signal);
+  CHECK(job.cause().signo == SIGTERM);
+}
+
+TEST_CASE("before the first step of a training no host leaves") {
+  JobPolicy policy{.max_restarts = 3, .trains = true};
+  policy.elastic = ElasticPolicy{.nodes = {1, 2}, .max_wait = 60s};
+  JobState job(placement_of(2, 1), policy);
+  job.on(Start{}, kT0);
+  for (const int agent : {0, 1}) job.on(AgentGreeted{agent}, kT0);
+  CHECK(job.on(HostsEnd{{1}}, kT0).empty());
+  all_ready(job, {0, 1});
+  CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) == "say, PauseRanks");
+}
+
+TEST_CASE("a host that is lost before it leaves is lost as any other") {
+  JobState job = changing_job(1, true);
+  job.on(HostsEnd{{2, 3}}, kT0);
+  CHECK(text_of(job.on(AgentLost{3, "n3: reset"}, kT0)) ==
+        "close 3, open 4, say, kill 0, kill 1, kill 2");
+  for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
+  for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "let go of n2, dismiss 2, say, spec 0, spec 1");
+}
+
+TEST_CASE("the first epoch waits for the hosts that are known to be there, not for others") {
+  JobPolicy policy{.max_restarts = 3};
+  policy.elastic = ElasticPolicy{.nodes = {1, 4}, .max_wait = 60s, .known = 2};
+  JobState job(placement_of(4, 1), policy);
+  job.on(Start{}, kT0);
+  CHECK(job.on(AgentGreeted{0}, kT0).empty());
+  CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "spec 0, spec 1 to 2");
+}
+
+TEST_CASE("ranks that end by the signal that their node was sent have not failed") {
+  JobState job = changing_job(1, true);
+  job.on(HostsEnd{{3}}, kT0);
+  job.on(exited(0, 143), kT0);  // all ranks of a training save and end together
+  for (const int rank : {1, 2, 3}) job.on(exited(rank, 143), kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{3}, kT0)) == "let go of n3, dismiss 3");
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, say, spec 0, spec 1, spec 2");
+}
