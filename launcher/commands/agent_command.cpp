@@ -44,9 +44,9 @@ node with index 0 is the root: it waits for the others, starts the ranks everywh
 nodes the result; all nodes exit with the same code. With --root the root runs elsewhere and has the
 command. Nodes first prove a shared secret to each other: DSLAUNCH_TOKEN, or see --key-file.
 
-TERM to any node stops the job on all nodes; with --nodes MIN:MAX the node leaves the job, which goes
-on if at least MIN are left and the root is one of them. If the agent is the first process of a container, it
-also reaps the processes that its ranks leave behind. The options of dslaunch for ranks, failures,
+TERM to any node stops the job on all nodes. With --nodes MIN:MAX, a node other than the root leaves
+the job instead, as long as at least MIN are left. If the agent is the first process of a container,
+it also reaps the processes that its ranks leave behind. The options of dslaunch for ranks, failures,
 output and MASTER_ADDR are accepted too; those of the root apply.)";
 
 void leave_report(TerminationLog& log, const std::string& report) {

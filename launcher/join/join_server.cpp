@@ -120,7 +120,8 @@ std::unique_ptr<Channel> JoinServer::open(const Host& host, ChannelEvents events
     empty(place);
   }
   auto link = std::make_unique<JoinLink>(io_, std::move(events), &place.link);
-  if (place.connection) link->begin(place.connection, ++last_session_, place.node->address);
+  if (place.connection && !place.leaves_with)
+    link->begin(place.connection, ++last_session_, place.node->address);
   return link;
 }
 

@@ -39,7 +39,8 @@ ends 143 3
 must_say 3 "$net.14 has left the job, which goes on"
 has_report 3 '"exit_code":143'
 as=third node 3 --slots 1 --wait 20s -- unused
-wait_for said 0 "$net.14 is ready and joins at the next restart"
+joins_again() { [ "$(grep -c "$net.14 is ready and joins at the next restart" 0.out)" = 2 ]; }
+wait_for joins_again
 end_epoch 4 94
 wait_for epoch_is_up 5 4
 kill "${pids[1]}" "${pids[second]}" "${pids[third]}"
