@@ -14,6 +14,9 @@ for kind in indexed jobset statefulset lws volcano mpijob trainjob trainjob-torc
   "$bin/dslaunch" k8s manifest --kind $kind $root --name gpt --nodes 4 --slots 1 --cpu 2 --memory 4Gi \
     --image example/dslaunch:1 --in-image /opt/dslaunch/configs/quickstart.toml > "$folder/$kind.yaml"
 done
+# The number of pods may change while the job runs.
+"$bin/dslaunch" k8s manifest --kind indexed --name gpt --nodes 1:4 --slots 1 --cpu 2 --memory 4Gi \
+  --image example/dslaunch:1 --in-image /opt/dslaunch/configs/quickstart.toml > "$folder/indexed-elastic.yaml"
 # A configuration of your own, on GPUs, with data and run folder on a shared volume.
 "$bin/dslaunch" k8s manifest --kind jobset --name gpt2 --nodes 4 --slots 8 --claim data:/data \
   -x NCCL_DEBUG=INFO --image example/dslaunch:1-cuda configs/gpt2_124m.toml \
