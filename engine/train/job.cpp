@@ -316,7 +316,10 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   const std::unique_ptr<Keeper> keeper =
       open_keeper(config, request, trainer, world, collectives,
                   {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
-  if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
+  if (saver && keeper)
+    saver->share_copy(
+        {.is_free = [&](bool wait) { return keeper->copy_is_free(wait); },
+         .elsewhere = [&](std::int64_t step) { return keeper->copy_for_save(step); }});
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
