@@ -38,6 +38,8 @@ namespace {
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
 // Ranks end at most 5 s after their launcher; a network file system releases their lock later.
 constexpr std::chrono::seconds kEarlierJob{10};
+// A driver needs longer than other ranks to notice the end of a process.
+constexpr double kMemoryTimeouts = 1.5;  // times comm.timeout
 
 LoadRequest load_request(const JobRequest& request) {
   return {.path = request.config_path,
@@ -248,8 +250,12 @@ Prepared prepare(JobStart start) {
   build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
   LaunchPlace place = launch_place(start.request, true);
   place.held = start.resume.held_bytes();
+  if (start.request.rendezvous.epoch > 0)
+    place.patience = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(kMemoryTimeouts * config.comm.timeout));
   AutoChoice chosen =
-      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device);
+      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device,
+                  [](const std::string& line) { fmt::print(stderr, "dsrunner: {}\n", line); });
   return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
           std::move(imported), std::move(backend), std::move(chosen)};
 }
