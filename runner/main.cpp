@@ -223,6 +223,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
                                .ends_itself = &ends_itself,
                                .channel = channel.get(),
                                .node = env.node.empty() ? ds::own_host_name() : env.node,
+                               .least_ranks = env.least_ranks,
                                .most_ranks = env.most_ranks,
                                .joined = &joined};
   if (arguments.check_config) {

@@ -75,34 +75,61 @@ double largest_layer(const TrainConfig& config) {
   return std::max(head, hidden * static_cast<double>(config.model.ffn + 1));
 }
 
-/// Returns what every size of an elastic job needs, one line each. Efficiency: how much of their
-/// time ranks compute, where some have more virtual ranks than others.
-std::string sizes_text(const PlanOptions& options, const SolveRequest& largest,
-                       const BuildRank& build) {
+/// Returns the config of an elastic job at a number of nodes.
+TrainConfig config_at(TrainConfig config, int nodes) {
+  settle_keeping(config.elastic, {.has_agent = true, .is_elastic = true, .has_nodes = nodes > 1});
+  return config;
+}
+
+/// Returns what every size of an elastic job needs; nothing if its size does not change.
+std::vector<PlanSize> sizes_of(const PlanOptions& options, const SolveRequest& largest,
+                               const BuildRank& build) {
+  std::vector<PlanSize> sizes;
+  if (options.least_nodes == 0) return sizes;
+  for (int nodes = options.least_nodes; nodes <= options.cluster.nodes; ++nodes) {
+    const TrainConfig config = config_at(largest.config, nodes);
+    Cluster cluster = largest.cluster;
+    cluster.nodes = nodes;
+    const std::int64_t ranks = cluster.world_size(), shares = config.determinism.virtual_ranks;
+    const auto busiest = static_cast<double>((shares + ranks - 1) / ranks * ranks);
+    RankPlan most = heaviest(plan_ranks(config, cluster, build));
+    std::string lacks = excess(most, largest.limits, cluster.slots);
+    sizes.push_back({.nodes = nodes,
+                     .ranks = cluster.world_size(),
+                     .efficiency = static_cast<double>(shares) / busiest,
+                     .most = std::move(most),
+                     .excess = std::move(lacks)});
+  }
+  return sizes;
+}
+
+std::string sizes_text(const PlanReport& report) {
+  if (report.sizes.empty()) return {};
   std::string text = fmt::format("\n{:>5}{:>7}{:>12}{:>12}{:>12}{:>12}{:>13}  fits\n", "nodes",
                                  "ranks", "efficiency", "device", "host", "nvme", "kept states");
-  for (int nodes = options.least_nodes; nodes <= options.cluster.nodes; ++nodes) {
-    TrainConfig config = largest.config;
-    SolveRequest request = with_config(largest, config);
-    request.cluster.nodes = nodes;
-    settle_keeping(config.elastic, {.has_agent = true, .is_elastic = true, .has_nodes = nodes > 1});
-    const std::int64_t ranks = request.cluster.world_size();
-    const std::int64_t shares = config.determinism.virtual_ranks;
-    text += fmt::format("{:>5}{:>7}", nodes, ranks);
-    if (ranks > shares) {
-      text += fmt::format("  more ranks than determinism.virtual_ranks = {}\n", shares);
-      continue;
-    }
-    const RankPlan most = heaviest(plan_ranks(config, request.cluster, build));
-    const std::string excess_text = excess(most, request.limits, request.cluster.slots);
-    const auto busiest = static_cast<double>((shares + ranks - 1) / ranks * ranks);
-    text += fmt::format("{:>11.0f}%{:>12}{:>12}{:>12}{:>13}  {}\n",
-                        100 * static_cast<double>(shares) / busiest,
-                        format_bytes(most.device_bytes()), format_bytes(most.host_bytes()),
-                        format_bytes(most.nvme_bytes()), format_bytes(most.of_class("kept states")),
-                        excess_text.empty() ? "yes" : "no: " + excess_text);
+  for (const PlanSize& size : report.sizes) {
+    const RankPlan& most = size.most;
+    text += fmt::format("{:>5}{:>7}{:>11.0f}%{:>12}{:>12}{:>12}{:>13}  {}\n", size.nodes,
+                        size.ranks, 100 * size.efficiency, format_bytes(most.device_bytes()),
+                        format_bytes(most.host_bytes()), format_bytes(most.nvme_bytes()),
+                        format_bytes(most.of_class("kept states")),
+                        size.excess.empty() ? "yes" : "no: " + size.excess);
   }
   return text + "bytes of the rank that needs the most; host includes kept states in memory\n";
+}
+
+/// Throws does_not_fit() of the smallest size that does not fit, as the plan has printed.
+void require_sizes(const PlanReport& report, const BuildRank& build) {
+  const auto found =
+      std::ranges::find_if(report.sizes, [](const PlanSize& size) { return !size.excess.empty(); });
+  if (found == report.sizes.end()) return;
+  const TrainConfig config = config_at(report.request.config, found->nodes);
+  SolveRequest request = with_config(report.request, config);
+  request.cluster.nodes = found->nodes;
+  request.rank = found->most.rank;
+  throw does_not_fit(request, found->most, build)
+      .with_context(
+          fmt::format("{} node{} of --nodes MIN:MAX", found->nodes, found->nodes == 1 ? "" : "s"));
 }
 
 /// Names shown in the report.
@@ -124,6 +151,7 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
                     .orders = {},
                     .candidates = {},
                     .largest_micro = config.batch.micro,
+                    .sizes = sizes_of(options, request, build),
                     .estimates = {}};
   const RankPlan& most = heaviest(report.ranks);
   request.rank = most.rank;
@@ -139,8 +167,8 @@ void show(const PlanOptions& options, SolveRequest request, const Names& names,
                                             .nodes = request.cluster.nodes,
                                             .gpus_per_node = request.cluster.slots});
   }
-  write(options.json ? plan_json(report) : plan_text(report));
-  if (options.least_nodes > 0 && !options.json) write(sizes_text(options, request, build));
+  write(options.json ? plan_json(report) : plan_text(report) + sizes_text(report));
+  require_sizes(report, build);
   if (!excess(most, request.limits, request.cluster.slots).empty())
     throw does_not_fit(request, most, build);
 }
@@ -163,7 +191,8 @@ DataFields fields_here(const DataConfig& data) {
 void run_plan(const PlanOptions& options) {
   const LoadRequest load{.path = options.config,
                          .overrides = options.overrides,
-                         .world_size = options.cluster.world_size()};
+                         .world_size = options.cluster.world_size(),
+                         .most_ranks = options.least_nodes > 0 ? options.cluster.world_size() : 0};
   TrainConfig given = load_train_config(load);
   if (options.print == "config") return write(to_toml(given));
   given.device.backend = choose_backend(given.device).backend;

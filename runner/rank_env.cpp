@@ -94,10 +94,10 @@ class Environment {
 
 constexpr std::int64_t kMostRanks = 1'000'000;
 
-/// Returns MAX of "MIN:MAX"; 0: the variable is not set.
-std::int64_t most_ranks(const Environment& environment) {
+/// Reads "MIN:MAX".
+void read_range(const Environment& environment, RankEnv& env) {
   const auto range = environment.text(contract::kElasticRanks);
-  if (!range) return 0;
+  if (!range) return;
   std::int64_t least = 0, most = 0;
   const char* const end = range->data() + range->size();
   const auto [colon, error] = std::from_chars(range->data(), end, least);
@@ -108,7 +108,8 @@ std::int64_t most_ranks(const Environment& environment) {
     throw Error(ErrorKind::config, fmt::format("{}='{}' is not MIN:MAX with 1 <= MIN <= MAX",
                                                contract::kElasticRanks, *range));
   }
-  return most;
+  env.least_ranks = least;
+  env.most_ranks = most;
 }
 
 constexpr const char* kTorchrunHasStore = "TORCHELASTIC_USE_AGENT_STORE";
@@ -172,7 +173,7 @@ RankEnv parse_rank_env(const Lookup& lookup) {
           .value_or(slurm ? static_cast<std::int64_t>(slurm_epoch(slurm->restarts)) : 0));
   env.node = environment.text(contract::kNodeRank)
                  .value_or(environment.text(contract::kGroupRank).value_or(""));
-  env.most_ranks = most_ranks(environment);
+  read_range(environment, env);
   env.live_progress = environment.text(contract::kLiveProgress) == "1";
   env.grace_s = environment.seconds(contract::kGrace);
   if (const auto wire = environment.text(contract::kTestWire)) {

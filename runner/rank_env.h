@@ -22,8 +22,9 @@ struct RankEnv {
   std::string job_id;
   std::string job_key;  // empty: no key
   std::uint64_t epoch = 0;
-  std::string node{};           // NODE_RANK or GROUP_RANK; empty: neither is set
-  std::int64_t most_ranks = 0;  // that the job may get; 0: its number of ranks stays
+  std::string node{};  // NODE_RANK or GROUP_RANK; empty: neither is set
+  /// That the job may get; 0: its number of ranks stays.
+  std::int64_t least_ranks = 0, most_ranks = 0;
   bool live_progress = false;
   std::optional<double> grace_s{};  // time from TERM to KILL; none: unknown
   std::optional<WireSpeed> test_wire{};

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -59,6 +60,10 @@ struct RankChannel::State {
   void send_step(Clock::time_point now);
   void receive();
   void take(RankMessage& message, UniqueFd fd);
+  void answered(const std::string& name, std::string why) {
+    if (const auto file = handed_in.find(name); file != handed_in.end())
+      file->second = std::move(why);
+  }
   void end() {
     socket.reset();
     waiting.clear();
@@ -74,7 +79,19 @@ struct RankChannel::State {
     lock.lock();
   }
 
-  std::mutex asking;  // held by kept(), which alone reads meanwhile
+  /// Receives and sends until `is_done`, or until the agent is gone. Returns false at the deadline.
+  template <class Done>
+  bool wait(std::unique_lock<std::mutex>& lock, Deadline deadline, const Done& is_done) {
+    while (true) {
+      flush();
+      receive();
+      if (!socket || is_done()) return true;
+      if (deadline.passed()) return false;
+      wait_while_asking(lock, deadline);
+    }
+  }
+
+  std::mutex asking;  // held by await_held() and kept(), which alone read meanwhile
   std::mutex mutex;
   UniqueFd socket;
   std::deque<Waiting> waiting;
@@ -83,6 +100,9 @@ struct RankChannel::State {
   Clock::time_point step_at{};   // when one was told
   RankOrders orders;
   Answer answer;
+  // Files that were handed in, and the agent's answer: why it has refused the file; "": it holds
+  // it.
+  std::map<std::string, std::optional<std::string>, std::less<>> handed_in;
 };
 
 void RankChannel::State::send_step(Clock::time_point now) {
@@ -136,6 +156,9 @@ void RankChannel::State::receive() {
 void RankChannel::State::take(RankMessage& message, UniqueFd fd) {
   if (std::holds_alternative<SaveOrder>(message)) ++orders.saves;
   if (std::holds_alternative<PauseOrder>(message)) orders.pause = true;
+  if (const auto* held = std::get_if<FileHeld>(&message)) answered(held->name, {});
+  if (const auto* refused = std::get_if<FileRefused>(&message))
+    answered(refused->name, refused->why.empty() ? "it does not say why" : refused->why);
   if (auto* file = std::get_if<FileKept>(&message); file != nullptr && fd && file->id == answer.id)
     answer.files.push_back({std::move(file->name), file->bytes, std::move(fd)});
   if (const auto* last = std::get_if<KeptEnd>(&message); last != nullptr && last->id == answer.id)
@@ -195,12 +218,28 @@ void RankChannel::tell_facts(std::string_view line) {
 void RankChannel::keep(const KeptFile& file) {
   DS_ASSERT(is_kept_name(file.name));
   const std::lock_guard lock(state_->mutex);
+  state_->handed_in[file.name].reset();
   state_->add(KeepFile{file.bytes, file.name}, file.fd.get());
+}
+
+void RankChannel::await_held(std::string_view name, Deadline deadline) {
+  const std::lock_guard asking(state_->asking);
+  std::unique_lock lock(state_->mutex);
+  const auto file = state_->handed_in.find(name);
+  DS_ASSERT(file != state_->handed_in.end());
+  const bool in_time = state_->wait(lock, deadline, [&] { return file->second.has_value(); });
+  if (file->second == "") return;
+  throw Error(ErrorKind::system, fmt::format("the agent of this node does not hold {}: {}", name,
+                                             file->second ? *file->second
+                                             : in_time    ? "it has ended"
+                                                          : "it has not answered"));
 }
 
 void RankChannel::drop(std::string_view name) {
   DS_ASSERT(is_kept_name(name));
   const std::lock_guard lock(state_->mutex);
+  if (const auto file = state_->handed_in.find(name); file != state_->handed_in.end())
+    state_->handed_in.erase(file);
   state_->add(DropFile{std::string(name)});
 }
 
@@ -215,15 +254,9 @@ std::vector<KeptFile> RankChannel::kept(Deadline deadline) {
   State::Answer& answer = state_->answer;
   answer = {.id = answer.id + 1, .files = {}, .sent = {}};
   state_->add(AskKept{answer.id});
-  while (true) {
-    state_->flush();
-    state_->receive();
-    if (!state_->socket) return {};
-    if (answer.sent) break;
-    if (deadline.passed())
-      throw Error(ErrorKind::system, "the agent of this node has not sent the files that it keeps");
-    state_->wait_while_asking(lock, deadline);
-  }
+  if (!state_->wait(lock, deadline, [&] { return answer.sent.has_value(); }))
+    throw Error(ErrorKind::system, "the agent of this node has not sent the files that it keeps");
+  if (!state_->socket) return {};
   if (*answer.sent != static_cast<std::int64_t>(answer.files.size()))
     throw Error(ErrorKind::system,
                 fmt::format("the agent of this node keeps {} files, but {} could be opened",

@@ -29,10 +29,10 @@ struct RankOrders {
 /// The phase that all ranks reach with the first step of an epoch: it has made progress.
 inline constexpr std::string_view kFirstStepPhase = "first_step";
 
-/// Messages are datagrams of text (docs/protocol.md). Nothing blocks but kept(): a message that the
-/// agent does not take at once is dropped if a later one replaces it (step, phase), else it is sent
-/// with the next call. After the agent's end all calls do nothing.
-/// Threads: any.
+/// Messages are datagrams of text (docs/protocol.md). Nothing blocks but await_held() and kept(): a
+/// message that the agent does not take at once is dropped if a later one replaces it (step,
+/// phase), else it is sent with the next call. After the agent's end all calls do nothing. Threads:
+/// any.
 class RankChannel {
  public:
   /// Takes the descriptor that contract::kRankChannel names. Null: there is none.
@@ -51,8 +51,12 @@ class RankChannel {
   /// `line`: as training_facts.h.
   void tell_facts(std::string_view line);
 
-  /// The agent holds the file until it is dropped or replaced by one of the same name.
+  /// Hands the file to the agent, which holds it until it is dropped or replaced by one of the same
+  /// name.
   void keep(const KeptFile& file);
+  /// Returns when the agent has confirmed that it holds a file of keep(). Errors: Error{system} if
+  /// it has refused the file, has not answered by the deadline, or is gone.
+  void await_held(std::string_view name, Deadline deadline);
   void drop(std::string_view name);
   /// Drops what ranks of earlier epochs have handed in.
   void drop_earlier_epochs();

@@ -20,15 +20,17 @@ void fields(auto& a, KeepFile& m) { a("bytes", m.bytes), a("name", m.name); }
 void fields(auto& a, DropFile& m) { a("name", m.name); }
 void fields(auto&, DropEarlier&) {}
 void fields(auto& a, AskKept& m) { a("id", m.id); }
+void fields(auto& a, FileHeld& m) { a("name", m.name); }
+void fields(auto& a, FileRefused& m) { a("name", m.name), a.line("why", m.why); }
 void fields(auto& a, FileKept& m) { a("id", m.id), a("bytes", m.bytes), a("name", m.name); }
 void fields(auto& a, KeptEnd& m) { a("id", m.id), a("files", m.files); }
 void fields(auto&, SaveOrder&) {}
 void fields(auto&, PauseOrder&) {}
 
 /// The first word of each message, in the order of RankMessage.
-constexpr std::array<std::string_view, 12> kFirstWords = {
-    "step",  "phase", "checkpoint", "facts", "keep", "drop", "drop_earlier",
-    "kept?", "kept",  "kept_end",   "save",  "pause"};
+constexpr std::array<std::string_view, 14> kFirstWords = {
+    "step",  "phase", "checkpoint", "facts", "keep",     "drop", "drop_earlier",
+    "kept?", "held",  "not_held",   "kept",  "kept_end", "save", "pause"};
 static_assert(kFirstWords.size() == std::variant_size_v<RankMessage>);
 
 bool is_control_byte(char c) {

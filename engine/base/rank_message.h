@@ -50,6 +50,17 @@ struct AskKept {
 };
 
 // Agent to rank.
+/// Answers KeepFile: the agent holds the file.
+struct FileHeld {
+  std::string name{};
+  friend bool operator==(const FileHeld&, const FileHeld&) = default;
+};
+/// Answers KeepFile: the agent has refused the file and closed it.
+struct FileRefused {
+  std::string name{};
+  std::string why{};
+  friend bool operator==(const FileRefused&, const FileRefused&) = default;
+};
 /// Comes with the descriptor of the file.
 struct FileKept {
   std::int64_t id = 0;
@@ -71,7 +82,7 @@ struct PauseOrder {
 
 using RankMessage =
     std::variant<StepDone, PhaseBegun, CheckpointTold, FactsTold, KeepFile, DropFile, DropEarlier,
-                 AskKept, FileKept, KeptEnd, SaveOrder, PauseOrder>;
+                 AskKept, FileHeld, FileRefused, FileKept, KeptEnd, SaveOrder, PauseOrder>;
 
 /// Longest datagram. A longer line of a checkpoint is cut.
 inline constexpr std::size_t kMaxRankMessage = 8192;

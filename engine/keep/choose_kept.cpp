@@ -13,26 +13,44 @@
 namespace ds {
 namespace {
 
-constexpr std::size_t kListedShares = 8;
+constexpr std::ptrdiff_t kListedShares = 8;
 
 /// The copies of one step and epoch, by rank. Of one rank they are sorted by node and file.
 using CopiesByRank = std::map<int, std::vector<const KeptCopy*>>;
 
-/// Step and epoch; newest first.
+/// Returns whether shares with these heads can be one step. Ranks note the time each for
+/// themselves.
+bool is_same_step(const Manifest& a, const Manifest& b) {
+  return a.state == b.state && a.world_size == b.world_size && a.arithmetic == b.arithmetic &&
+         a.origin == b.origin && a.tensors == b.tensors;
+}
+
+/// Step and epoch; newest first. Copies of one whose heads differ are apart: a broken copy must not
+/// spoil the others.
 using StepAndEpoch = std::pair<std::int64_t, std::uint64_t>;
-using Groups = std::map<StepAndEpoch, CopiesByRank, std::greater<>>;
+using Groups = std::map<StepAndEpoch, std::vector<CopiesByRank>, std::greater<>>;
+
+const Manifest& head_in(const CopiesByRank& ranks) {
+  return ranks.begin()->second.front()->share.head;
+}
 
 Groups groups_of(std::span<const KeptCopy> copies, const std::string& run) {
   Groups groups;
   for (const KeptCopy& copy : copies) {
     if (copy.share.run != run) continue;
-    groups[{copy.share.head.state.step, copy.share.epoch}][copy.share.part.rank].push_back(&copy);
+    auto& kinds = groups[{copy.share.head.state.step, copy.share.epoch}];
+    const auto same = std::ranges::find_if(kinds, [&](const CopiesByRank& ranks) {
+      return is_same_step(head_in(ranks), copy.share.head);
+    });
+    (same != kinds.end() ? *same : kinds.emplace_back())[copy.share.part.rank].push_back(&copy);
   }
-  for (auto& [key, ranks] : groups) {
-    for (auto& [rank, list] : ranks) {
-      std::ranges::sort(list, [](const KeptCopy* a, const KeptCopy* b) {
-        return std::tie(a->node, a->file) < std::tie(b->node, b->file);
-      });
+  for (auto& [key, kinds] : groups) {
+    for (CopiesByRank& ranks : kinds) {
+      for (auto& [rank, list] : ranks) {
+        std::ranges::sort(list, [](const KeptCopy* a, const KeptCopy* b) {
+          return std::tie(a->node, a->file) < std::tie(b->node, b->file);
+        });
+      }
     }
   }
   return groups;
@@ -41,13 +59,6 @@ Groups groups_of(std::span<const KeptCopy> copies, const std::string& run) {
 /// Returns whether two copies of a rank's share have the same pieces.
 bool is_same_share(const KeptShare& a, const KeptShare& b) {
   return a.part.tensors == b.part.tensors && a.part.chunk.bytes == b.part.chunk.bytes;
-}
-
-/// Returns whether shares with these heads can be one step. Ranks note the time each for
-/// themselves.
-bool is_same_step(const Manifest& a, const Manifest& b) {
-  return a.state == b.state && a.world_size == b.world_size && a.arithmetic == b.arithmetic &&
-         a.origin == b.origin && a.tensors == b.tensors;
 }
 
 /// Puts the place first that has the least bytes to give, beginning with the largest chunks.
@@ -66,30 +77,30 @@ void spread_places(KeptStep& step) {
   }
 }
 
-std::string list_of(const std::vector<int>& ranks) {
-  const std::size_t shown = std::min(ranks.size(), kListedShares);
-  std::string text = fmt::format("{}", fmt::join(std::span(ranks).first(shown), ", "));
-  if (shown < ranks.size()) text += fmt::format(" and {} more", ranks.size() - shown);
+/// Returns which of the ranks below `world_size` have no share: "the shares of ranks 1, 3"; empty:
+/// all have one. The work does not grow with `world_size`, which a broken share may give.
+std::string missing_shares(const CopiesByRank& ranks, int world_size) {
+  const auto present = std::distance(ranks.begin(), ranks.lower_bound(world_size));
+  const std::int64_t missing = world_size - present;
+  if (missing <= 0) return {};
+  std::vector<int> shown;
+  for (int rank = 0; rank < world_size && std::ssize(shown) < kListedShares; ++rank)
+    if (!ranks.contains(rank)) shown.push_back(rank);
+  std::string text =
+      fmt::format("the share{0} of rank{0} {1}", missing == 1 ? "" : "s", fmt::join(shown, ", "));
+  if (missing > std::ssize(shown)) text += fmt::format(" and {} more", missing - std::ssize(shown));
   return text;
 }
 
 /// Returns what keeps the step from being complete, or an empty text and the step.
 std::string join_step(const StepAndEpoch& key, const CopiesByRank& ranks, KeptStep& step) {
-  const Manifest& head = ranks.begin()->second.front()->share.head;
+  const Manifest& head = head_in(ranks);
   const std::string name = fmt::format("step {} of epoch {}", key.first, key.second);
-  std::vector<int> missing;
-  for (int rank = 0; rank < head.world_size; ++rank)
-    if (!ranks.contains(rank)) missing.push_back(rank);
-  if (!missing.empty())
-    return fmt::format("{} lacks the share{} of rank{} {} of {}", name,
-                       missing.size() == 1 ? "" : "s", missing.size() == 1 ? "" : "s",
-                       list_of(missing), head.world_size);
+  if (const std::string missing = missing_shares(ranks, head.world_size); !missing.empty())
+    return fmt::format("{} lacks {} of {}", name, missing, head.world_size);
   std::vector<ChunkPart> parts;
   for (const auto& [rank, list] : ranks) {
     const KeptShare& share = list.front()->share;
-    if (!is_same_step(share.head, head))
-      return fmt::format("{}: ranks {} and {} kept different jobs", name, ranks.begin()->first,
-                         rank);
     parts.push_back(share.part);
     parts.back().chunk.name = fmt::format("rank-{:05}", rank);
     std::vector<KeptPlace>& places = step.places.emplace_back();
@@ -117,14 +128,19 @@ const KeptPlace& KeptStep::place_for(std::size_t chunk, int node) const {
 KeptChoice choose_kept(std::span<const KeptCopy> copies, const std::string& run) {
   KeptChoice choice;
   const Groups groups = groups_of(copies, run);
-  for (const auto& [key, ranks] : groups) {
-    KeptStep step;
-    const std::string lacks = join_step(key, ranks, step);
-    if (lacks.empty()) {
-      choice.steps.push_back(std::move(step));
-    } else if (choice.steps.empty() && choice.incomplete.empty()) {
-      choice.incomplete = lacks;
+  for (const auto& [key, kinds] : groups) {
+    std::string lacks;
+    for (const CopiesByRank& ranks : kinds) {
+      KeptStep step;
+      lacks = join_step(key, ranks, step);
+      if (lacks.empty()) choice.steps.push_back(std::move(step));
+      if (lacks.empty()) break;
     }
+    if (lacks.empty() || !choice.steps.empty() || !choice.incomplete.empty()) continue;
+    choice.incomplete = kinds.size() == 1
+                            ? lacks
+                            : fmt::format("step {} of epoch {}: its shares do not belong together",
+                                          key.first, key.second);
   }
   return choice;
 }

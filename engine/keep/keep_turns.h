@@ -10,6 +10,9 @@ namespace ds {
 /// newest committed step is written only after a newer step has been committed in the other one.
 class KeepTurns {
  public:
+  /// After so many failed keeps in a row nothing is kept any more.
+  static constexpr int kMostFailures = 3;
+
   struct UnderWay {
     std::int64_t number = 0, step = 0;
     int slot = 0;
@@ -27,11 +30,13 @@ class KeepTurns {
     if (!under_way_) return Verdict::none;
     if (failed >= under_way_->number) {
       under_way_.reset();
+      ++failures_;
       return Verdict::failed;
     }
     if (kept < under_way_->number) return Verdict::none;
     step_ = under_way_->step;
     next_ = 1 - under_way_->slot;
+    failures_ = 0;
     under_way_.reset();
     return Verdict::committed;
   }
@@ -41,11 +46,16 @@ class KeepTurns {
   [[nodiscard]] std::int64_t number() const { return number_; }
   /// Returns the newest committed step; -1: none.
   [[nodiscard]] std::int64_t step() const { return step_; }
+  /// Returns the slot that the next keep writes.
+  [[nodiscard]] int next_slot() const { return next_; }
+  /// Returns whether nothing is kept any more.
+  [[nodiscard]] bool has_given_up() const { return failures_ >= kMostFailures; }
 
  private:
   std::optional<UnderWay> under_way_;
   std::int64_t number_ = 0, step_ = -1;
   int next_ = 0;
+  int failures_ = 0;  // since the last committed keep
 };
 
 }  // namespace ds

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "engine/base/error.h"
+#include "engine/base/split.h"
 #include "engine/comm/pieces.h"
 #include "engine/keep/copies_text.h"
 #include "engine/keep/piece_stream.h"
@@ -74,12 +75,21 @@ void KeptMemory::number_nodes(const std::string& own) {
   node_ = nodes_[static_cast<std::size_t>(world_.rank())];
 }
 
-std::vector<KeptCopy> KeptMemory::own_copies() const {
+// A file that cannot be used leaves the other copy of its share, or an older step.
+std::vector<KeptCopy> KeptMemory::own_copies(std::string& problems) const {
   std::vector<KeptCopy> copies;
   for (const KeptFile& file : files_) {
-    std::optional<KeptShare> share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read();
-    if (share && share->run == run_)
-      copies.push_back({.node = node_, .file = file.name, .share = std::move(*share)});
+    std::string problem;
+    try {
+      std::optional<KeptShare> share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read(&problem);
+      if (share && share->run == run_)
+        copies.push_back({.node = node_, .file = file.name, .share = std::move(*share)});
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!problem.empty())
+      problems += fmt::format("the kept file {} of node {} is not used: {}\n", file.name,
+                              node_names_[static_cast<std::size_t>(node_)], problem);
   }
   return copies;
 }
@@ -94,20 +104,23 @@ void KeptMemory::describe() {
   try {
     if (store_ != nullptr) files_ = store_->kept(Deadline::after(kAgentTimeout));
   } catch (const Error& error) {
-    problem = fmt::format("the agent of node {} did not hand out what it keeps: {}",
+    problem = fmt::format("the agent of node {} did not hand out what it keeps: {}\n",
                           node_names_[static_cast<std::size_t>(node_)], error.what());
   }
+  std::vector<KeptCopy> own;
+  if (describes()) own = own_copies(problem);
   world_.about("kept.describe");
   const std::vector<std::string> texts =
-      gather_texts(world_, describes() ? copies_text(own_copies()) : std::string());
+      gather_texts(world_, describes() ? copies_text(own) : std::string());
   std::vector<KeptCopy> copies;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (texts[rank].empty()) continue;
     for (KeptCopy& copy : parse_copies(texts[rank], nodes_[rank]))
       copies.push_back(std::move(copy));
   }
-  for (std::string& text : gather_texts(world_, describes() ? problem : std::string()))
-    if (!text.empty()) problems_.push_back(std::move(text));
+  for (const std::string& text : gather_texts(world_, describes() ? problem : std::string()))
+    for (const std::string_view line : split(text, '\n'))
+      if (!line.empty()) problems_.emplace_back(line);
   choice_ = choose_kept(copies, run_);
 }
 
@@ -115,12 +128,13 @@ const KeptStep* KeptMemory::step() const {
   return current_ < choice_.steps.size() ? &choice_.steps[current_] : nullptr;
 }
 
-std::string KeptMemory::received_name(int chunk) const {
-  return fmt::format("received-{}-{}", world_.spec().epoch, chunk);
+std::string KeptMemory::received_name(int rank) const {
+  return fmt::format("received-{}-{}", world_.spec().epoch, rank);
 }
 
 const UniqueFd* KeptMemory::file_of(const std::string& name) const {
-  for (const std::vector<KeptFile>* const files : {&files_, &received_, &siblings_}) {
+  if (received_ && received_->name == name) return &received_->fd;
+  for (const std::vector<KeptFile>* const files : {&files_, &siblings_}) {
     const auto found = std::ranges::find(*files, name, &KeptFile::name);
     if (found != files->end()) return &found->fd;
   }
@@ -149,33 +163,30 @@ std::shared_ptr<const Checkpoint> KeptMemory::fetch(const std::vector<bool>& nee
   const std::vector<PieceAt> pieces = pieces_of(step()->manifest);
   DS_ASSERT(needed.size() == pieces.size());
   const auto needs = exchange_needs(needed);
-  const std::vector<PieceMove> moves =
-      plan_moves({.step = *step(), .pieces = pieces, .nodes = nodes_, .needed = needs});
+  const MoveRequest request{.step = *step(), .pieces = pieces, .nodes = nodes_, .needed = needs};
+  const std::vector<PieceMove> moves = plan_moves(request);
+  chunks_ = received_chunks(request, moves, node_);
   moved_bytes_ = 0;
   for (const PieceMove& move : moves) moved_bytes_ += pieces[move.piece].bytes;
-  open_received(moves, pieces);
+  open_received();
   move(moves, pieces);
-  share_received(moves, pieces, needs);
+  share_received(moves, needs);
   if (!failure_.empty()) throw Error(ErrorKind::system, failure_);
   return checkpoint();
 }
 
-// Memory with holes: only pieces that arrive take pages. A piece has the place that it has in the
-// slot.
-void KeptMemory::open_received(const std::vector<PieceMove>& moves,
-                               const std::vector<PieceAt>& pieces) {
-  std::set<int> chunks;
-  for (const PieceMove& move : moves)
-    if (move.to == world_.rank()) chunks.insert(pieces[move.piece].chunk);
-  for (const int chunk : chunks) {
-    const std::int64_t bytes =
-        KeptSlot::kPieces + step()->manifest.chunks[static_cast<std::size_t>(chunk)].bytes;
-    KeptFile file{.name = received_name(chunk), .bytes = bytes, .fd = {}};
-    file.fd.reset(::memfd_create("dslaunch-received", MFD_CLOEXEC));
-    if (!file.fd || ::ftruncate(file.fd.get(), bytes) != 0)
-      failure_ = "no memory for received pieces: " + error_text(errno);
-    received_.push_back(std::move(file));
-  }
+// Memory with holes: only pieces that arrive take pages. A piece has the place in its chunk that it
+// has in the slot.
+void KeptMemory::open_received() {
+  std::int64_t bytes = -1;
+  for (const auto& [chunk, place] : chunks_)
+    if (place.rank == world_.rank())
+      bytes = place.begin + step()->manifest.chunks[static_cast<std::size_t>(chunk)].bytes;
+  if (bytes < 0) return;
+  received_.emplace(KeptFile{.name = received_name(world_.rank()), .bytes = bytes, .fd = {}});
+  received_->fd.reset(::memfd_create("dslaunch-received", MFD_CLOEXEC));
+  if (!received_->fd || ::ftruncate(received_->fd.get(), bytes) != 0)
+    failure_ = "no memory for received pieces: " + error_text(errno);
 }
 
 void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces) {
@@ -187,15 +198,17 @@ void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<Pie
   for (const PieceMove& move : moves) {
     const PieceAt& piece = pieces[move.piece];
     const auto chunk = static_cast<std::size_t>(piece.chunk);
-    const auto add = [&](PieceStream& stream, const std::string& name) {
+    const auto add = [&](PieceStream& stream, const std::string& name, std::int64_t begin) {
       const UniqueFd* const file = file_of(name);
-      stream.add(file != nullptr ? file->get() : -1, KeptSlot::kPieces + piece.at, piece.bytes);
+      stream.add(file != nullptr ? file->get() : -1, begin + piece.at, piece.bytes);
     };
     const int receiver = nodes_[static_cast<std::size_t>(move.to)];
     if (move.from == world_.rank())
-      add(out[static_cast<std::size_t>(move.to)], step()->place_for(chunk, receiver).file);
+      add(out[static_cast<std::size_t>(move.to)], step()->place_for(chunk, receiver).file,
+          KeptSlot::kPieces);
     if (move.to == world_.rank())
-      add(in[static_cast<std::size_t>(move.from)], received_name(piece.chunk));
+      add(in[static_cast<std::size_t>(move.from)], received_name(move.to),
+          chunks_.at(piece.chunk).begin);
     longest = std::max(longest, pairs[{move.from, move.to}] += piece.bytes);
   }
   const auto part_of = [&](const PieceStream& stream) {
@@ -222,37 +235,33 @@ void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<Pie
 }
 
 // A node receives a chunk once. The rank that received it hands it to the agent, from which the
-// other ranks of the node get it. A second question to the agent, on the same socket, returns when
-// the agent has the file.
+// other ranks of the node get it.
 void KeptMemory::share_received(const std::vector<PieceMove>& moves,
-                                const std::vector<PieceAt>& pieces,
                                 const std::vector<std::vector<bool>>& needs) {
-  std::set<int> own, others;  // chunks that this rank received for others, and needs from others
+  bool gives = false,
+       takes = false;  // this rank, pieces that another rank of the node needs or has
   for (const PieceMove& move : moves) {
     if (nodes_[static_cast<std::size_t>(move.to)] != node_) continue;
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
       if (nodes_[rank] != node_ || static_cast<int>(rank) == move.to || !needs[rank][move.piece])
         continue;
-      if (move.to == world_.rank()) own.insert(pieces[move.piece].chunk);
-      if (static_cast<int>(rank) == world_.rank()) others.insert(pieces[move.piece].chunk);
+      gives = gives || move.to == world_.rank();
+      takes = takes || static_cast<int>(rank) == world_.rank();
     }
   }
   try {
-    for (const KeptFile& file : received_) {
-      const auto is_it = [&](int chunk) { return received_name(chunk) == file.name; };
-      if (store_ == nullptr || std::ranges::none_of(own, is_it)) continue;
-      store_->keep(file);
-      handed_in_.push_back(file.name);
+    if (gives && store_ != nullptr) {
+      is_handed_in_ = true;
+      store_->keep(*received_);
+      store_->await_held(received_->name, Deadline::after(kAgentTimeout));
     }
-    if (!handed_in_.empty()) store_->kept(Deadline::after(kAgentTimeout));
   } catch (const Error& error) {
     failure_ = error.what();
   }
   world_.about("kept.share");
   world_.barrier(stage());
   try {
-    if (!others.empty() && store_ != nullptr)
-      siblings_ = store_->kept(Deadline::after(kAgentTimeout));
+    if (takes && store_ != nullptr) siblings_ = store_->kept(Deadline::after(kAgentTimeout));
   } catch (const Error& error) {
     failure_ = error.what();
   }
@@ -263,12 +272,14 @@ std::shared_ptr<const Checkpoint> KeptMemory::checkpoint() const {
   std::vector<OpenChunk> chunks;
   for (std::size_t chunk = 0; chunk < from.places.size(); ++chunk) {
     const KeptPlace& place = from.place_for(chunk, node_);
-    const bool is_here = place.node == node_;
-    const UniqueFd* const file =
-        file_of(is_here ? place.file : received_name(static_cast<int>(chunk)));
+    const auto received = chunks_.find(static_cast<int>(chunk));
+    const bool is_received = received != chunks_.end();
+    const UniqueFd* const file = is_received ? file_of(received_name(received->second.rank))
+                                 : place.node == node_ ? file_of(place.file)
+                                                       : nullptr;
     OpenChunk& open = chunks.emplace_back(
         OpenChunk{.file = {},
-                  .begin = KeptSlot::kPieces,
+                  .begin = is_received ? received->second.begin : KeptSlot::kPieces,
                   .name = fmt::format("step {} of rank {}, kept by node {}", from.step(), chunk,
                                       node_names_[static_cast<std::size_t>(place.node)])});
     if (file != nullptr) open.file.reset(::dup(file->get()));
@@ -306,7 +317,8 @@ std::vector<std::string> KeptMemory::report_broken(int chunk) {
 std::int64_t KeptMemory::held_bytes() const {
   std::int64_t bytes = 0;
   for (const KeptFile& file : files_)
-    if (::fcntl(file.fd.get(), F_GET_SEALS) >= 0) bytes += file.bytes;  // memory, not a file on disk
+    if (::fcntl(file.fd.get(), F_GET_SEALS) >= 0)
+      bytes += file.bytes;  // memory, not a file on disk
   return bytes;
 }
 
@@ -321,9 +333,8 @@ void KeptMemory::drop_other_steps() {
 }
 
 void KeptMemory::release() {
-  for (const std::string& name : handed_in_) store_->drop(name);
-  handed_in_.clear();
-  received_.clear();
+  if (std::exchange(is_handed_in_, false)) store_->drop(received_->name);
+  received_.reset();
   siblings_.clear();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ class KeptMemory {
   [[nodiscard]] const KeptStep* step() const;
   /// As KeptChoice::incomplete.
   [[nodiscard]] const std::string& incomplete() const { return choice_.incomplete; }
-  /// Returns why agents did not answer, for people.
+  /// Returns why agents did not answer, and which files cannot be used, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   /// Moves pieces of step() so that this rank can read those in `needed`, which are numbered as
@@ -64,13 +65,13 @@ class KeptMemory {
   void number_nodes(const std::string& own);
   void describe();
   [[nodiscard]] bool describes() const;  // the first rank of its node
-  [[nodiscard]] std::vector<KeptCopy> own_copies() const;
-  void open_received(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
+  [[nodiscard]] std::vector<KeptCopy> own_copies(std::string& problems) const;
+  void open_received();
   void move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
-  void share_received(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces,
+  void share_received(const std::vector<PieceMove>& moves,
                       const std::vector<std::vector<bool>>& needs);
   [[nodiscard]] std::shared_ptr<const Checkpoint> checkpoint() const;
-  [[nodiscard]] std::string received_name(int chunk) const;
+  [[nodiscard]] std::string received_name(int rank) const;
   [[nodiscard]] const UniqueFd* file_of(const std::string& name) const;
 
   Group& world_;
@@ -83,9 +84,10 @@ class KeptMemory {
   KeptChoice choice_;
   std::size_t current_ = 0;  // index of step() in choice_.steps
   std::vector<std::string> problems_;
-  std::vector<KeptFile> received_;  // by this rank
-  std::vector<KeptFile> siblings_;  // received by other ranks of the node
-  std::vector<std::string> handed_in_;
+  std::map<int, ReceivedChunk> chunks_;  // received by this node, by number
+  std::optional<KeptFile> received_;     // of this rank
+  bool is_handed_in_ = false;            // received_, to the agent
+  std::vector<KeptFile> siblings_;       // with what other ranks of the node received
   std::int64_t moved_bytes_ = 0;
   std::string failure_;  // of this rank in fetch()
 };

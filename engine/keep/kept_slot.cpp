@@ -109,6 +109,25 @@ bool is_plausible(const KeptHeader& header, std::int64_t file) {
          header.text_bytes <= file - header.text_at;
 }
 
+[[noreturn]] void refuse_slot(const std::string& why) { throw Error(ErrorKind::system, why); }
+
+/// Returns whether the slot is new, or was being written.
+bool is_blank(int fd) {
+  KeptHeader header;
+  return file_bytes(fd) < static_cast<std::int64_t>(sizeof header) ||
+         (read_all(fd, &header, sizeof header, 0) && header == KeptHeader{});
+}
+
+/// Errors: Error{system} if the parts of a share do not fit together.
+void check_share(const KeptShare& share, std::int64_t text_at) {
+  if (KeptSlot::kPieces + share.part.chunk.bytes != text_at)
+    refuse_slot("its pieces do not end where its text begins");
+  if (share.part.rank >= share.head.world_size)
+    refuse_slot(fmt::format("it is of rank {}, but its job has {} ranks", share.part.rank,
+                            share.head.world_size));
+  if (!share.head.chunks.empty()) refuse_slot("its head lists chunks");
+}
+
 }  // namespace
 
 KeptSlot KeptSlot::create(std::int64_t bytes, const std::string& folder) {
@@ -162,24 +181,26 @@ std::optional<KeptHeader> KeptSlot::header() const {
   return header;
 }
 
-std::optional<KeptShare> KeptSlot::read() const {
-  const std::optional<KeptHeader> found = header();
-  if (!found) return std::nullopt;
-  std::string text(static_cast<std::size_t>(found->text_bytes), '\0');
-  if (!read_all(fd(), text.data(), text.size(), found->text_at) ||
-      XXH3_64bits(text.data(), text.size()) != found->text_checksum)
-    return std::nullopt;
-  const auto run = static_cast<std::size_t>(found->run_bytes);
-  const auto head = static_cast<std::size_t>(found->head_bytes);
+std::optional<KeptShare> KeptSlot::read(std::string* problem) const {
   try {
+    const std::optional<KeptHeader> found = header();
+    if (!found && !is_blank(fd())) refuse_slot("its header does not verify");
+    if (!found) return std::nullopt;
+    std::string text(static_cast<std::size_t>(found->text_bytes), '\0');
+    if (!read_all(fd(), text.data(), text.size(), found->text_at) ||
+        XXH3_64bits(text.data(), text.size()) != found->text_checksum)
+      refuse_slot("its text does not verify");
+    const auto run = static_cast<std::size_t>(found->run_bytes);
+    const auto head = static_cast<std::size_t>(found->head_bytes);
     KeptShare share{.run = text.substr(0, run),
                     .epoch = found->epoch,
                     .head = parse_head(std::string_view(text).substr(run, head)),
                     .part = parse_part(std::string_view(text).substr(run + head))};
-    if (kPieces + share.part.chunk.bytes != found->text_at) return std::nullopt;
+    check_share(share, found->text_at);
     return share;
-  } catch (const Error&) {
-    return std::nullopt;  // another program wrote it
+  } catch (const Error& error) {
+    if (problem != nullptr) *problem = error.what();
+    return std::nullopt;
   }
 }
 

@@ -56,8 +56,9 @@ class KeptSlot {
   /// Returns the header if it is valid; the text may not be.
   [[nodiscard]] std::optional<KeptHeader> header() const;
   /// Returns the share, or nothing if the slot has none that verifies (header and text; pieces have
-  /// checksums of their own, which readers check).
-  [[nodiscard]] std::optional<KeptShare> read() const;
+  /// checksums of their own, which readers check). `problem`, if given, receives what is wrong with
+  /// a slot that is neither new nor was being written.
+  [[nodiscard]] std::optional<KeptShare> read(std::string* problem = nullptr) const;
 
   /// Returns the size of a slot in whole pages, with room for the longest text. `part` has the
   /// pieces that will be written, whatever their checksums; `tensors` are those of the head. Pure.

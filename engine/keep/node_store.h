@@ -14,6 +14,7 @@ class NodeStore {
   virtual ~NodeStore() = default;
   virtual std::vector<KeptFile> kept(Deadline deadline) = 0;
   virtual void keep(const KeptFile& file) = 0;
+  virtual void await_held(std::string_view name, Deadline deadline) = 0;
   virtual void drop(std::string_view name) = 0;
 };
 
@@ -23,6 +24,9 @@ class ChannelStore final : public NodeStore {
   explicit ChannelStore(RankChannel& channel) : channel_(channel) {}
   std::vector<KeptFile> kept(Deadline deadline) override { return channel_.kept(deadline); }
   void keep(const KeptFile& file) override { channel_.keep(file); }
+  void await_held(std::string_view name, Deadline deadline) override {
+    channel_.await_held(name, deadline);
+  }
   void drop(std::string_view name) override { channel_.drop(name); }
 
  private:

@@ -72,4 +72,20 @@ std::vector<PieceMove> plan_moves(const MoveRequest& request) {
   return moves;
 }
 
+// A file for each chunk would need as many descriptors as the earlier epoch had ranks.
+std::map<int, ReceivedChunk> received_chunks(const MoveRequest& request,
+                                             std::span<const PieceMove> moves, int node) {
+  std::map<int, ReceivedChunk> received;
+  for (const PieceMove& move : moves)
+    if (request.nodes[static_cast<std::size_t>(move.to)] == node)
+      received[request.pieces[move.piece].chunk].rank = move.to;
+  std::map<int, std::int64_t> ends;  // of the files, by rank
+  for (auto& [chunk, place] : received) {
+    std::int64_t& end = ends[place.rank];
+    place.begin = end;
+    end += request.step.manifest.chunks[static_cast<std::size_t>(chunk)].bytes;
+  }
+  return received;
+}
+
 }  // namespace ds

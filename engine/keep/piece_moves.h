@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -38,5 +39,17 @@ struct MoveRequest {
 /// Among the ranks of a node, the one with the least bytes so far sends or receives. Every rank
 /// computes the same list.
 std::vector<PieceMove> plan_moves(const MoveRequest& request);
+
+/// Where a node has a chunk of which it received pieces: in the one file of a rank, from byte
+/// `begin` on.
+struct ReceivedChunk {
+  int rank = 0;
+  std::int64_t begin = 0;
+};
+
+/// Returns, by chunk, where the ranks of `node` put what they receive. Every rank computes the
+/// same.
+std::map<int, ReceivedChunk> received_chunks(const MoveRequest& request,
+                                             std::span<const PieceMove> moves, int node);
 
 }  // namespace ds

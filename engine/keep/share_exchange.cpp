@@ -50,7 +50,13 @@ bool fits(const KeptHeader& header, const SlotMemory& slot) {
          header.text_at <= slot.size() && header.text_bytes <= slot.size() - header.text_at;
 }
 
+constexpr std::int64_t kSlowest = 8 << 20;  // bytes per second
+
 }  // namespace
+
+Clock::duration exchange_time(std::int64_t bytes, Clock::duration silence) {
+  return silence + std::chrono::seconds((bytes + kSlowest - 1) / kSlowest);
+}
 
 std::string exchange_shares(Group& group, const KeepRoles& roles, SlotMemory* own, SlotMemory* ward,
                             Deadline deadline) {

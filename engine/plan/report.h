@@ -8,6 +8,14 @@
 
 namespace ds {
 
+/// What an elastic job needs at one of its sizes.
+struct PlanSize {
+  int nodes = 1, ranks = 1;
+  double efficiency = 1;  // part of the time that ranks compute: some have more virtual ranks
+  RankPlan most{};        // of the rank that needs the most
+  std::string excess{};   // as excess(): empty if it fits
+};
+
 /// Everything that `dslaunch plan` shows.
 struct PlanReport {
   const SolveRequest& request;
@@ -21,6 +29,7 @@ struct PlanReport {
   std::vector<std::pair<std::string, RankPlan>> orders;
   std::vector<Candidate> candidates;
   std::int64_t largest_micro = 0;   // the largest that fits
+  std::vector<PlanSize> sizes{};    // empty: the number of nodes does not change
   std::vector<Estimate> estimates;  // empty: not requested
   double largest_layer = 0;         // the layer that the estimates use
 };

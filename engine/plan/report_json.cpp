@@ -53,6 +53,19 @@ ordered_json json_of(const Candidate& candidate) {
           {"seconds", json_of(candidate.bound)}};
 }
 
+ordered_json json_of(const PlanSize& size) {
+  ordered_json json = {{"nodes", size.nodes},
+                       {"ranks", size.ranks},
+                       {"efficiency", size.efficiency},
+                       {"device_bytes", size.most.device_bytes()},
+                       {"host_bytes", size.most.host_bytes()},
+                       {"nvme_bytes", size.most.nvme_bytes()},
+                       {"kept_bytes", size.most.of_class("kept states")},
+                       {"fits", size.excess.empty()}};
+  if (!size.excess.empty()) json["why"] = size.excess;
+  return json;
+}
+
 ordered_json json_of(const Estimate& e) {
   return {{"stage", e.stage},
           {"offload_optimizer", e.offload_optimizer},
@@ -103,6 +116,7 @@ std::string plan_json(const PlanReport& report) {
       {"largest_micro", report.largest_micro},
       {"cheapest", best == nullptr ? ordered_json(nullptr) : json_of(*best)},
   };
+  if (!report.sizes.empty()) json["sizes"] = list_of(report.sizes);
   if (!report.estimates.empty()) json["deepspeed"] = list_of(report.estimates);
   return json.dump(2) + "\n";
 }

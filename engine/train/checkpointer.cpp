@@ -74,7 +74,7 @@ void Checkpointer::after_step(const StepReport& report, bool is_last) {
   if (under_way_ && is_major(report.step)) finish();
   if (under_way_) return;  // the due save waits for the one in progress
   const bool is_beside = config_.checkpoint.is_periodic() && config_.checkpoint.async;
-  if (copy_is_free_ && !copy_is_free_(!is_beside || is_major(report.step))) return;
+  if (shared_.is_free && !shared_.is_free(!is_beside || is_major(report.step))) return;
   if (is_beside) {
     begin(report.step);
   } else {
@@ -89,22 +89,22 @@ void Checkpointer::last_step(const StepReport& report) {
   if (under_way_ && report.stop && wants && under_way_->step != report.step) give_up();
   if (under_way_) finish();
   if (!wants || saved_step_ == report.step) return;
-  if (copy_is_free_) copy_is_free_(true);
+  if (shared_.is_free) shared_.is_free(true);
   save_now(report.step);
   lacks_end_ = saved_step_ != report.step && !report.stop;
 }
 
 bool Checkpointer::save_for_pause(const StepReport& report) {
   due_ = true;
+  asked_ = asked_ || report.save;
   last_step(report);
   lacks_end_ = false;  // the job goes on
   return saved_step_ == report.step;
 }
 
-void Checkpointer::leave_for_pause() {
-  if (!under_way_) return;
-  if (under_way_->asked) return finish();
-  give_up();
+bool Checkpointer::leave_for_pause(const StepReport& report) {
+  if (under_way_) under_way_->asked ? finish() : give_up();
+  return asked_ || report.save;
 }
 
 void Checkpointer::require_end() const {
@@ -133,25 +133,26 @@ Checkpointer::UnderWay& Checkpointer::prepare(std::int64_t step) {
 
 void Checkpointer::begin(std::int64_t step) {
   UnderWay& save = prepare(step);
-  const StateCopy copy = begin_copy(trainer_, tiles_);
+  copy_ = shared_.elsewhere ? shared_.elsewhere(step) : nullptr;
+  is_copy_elsewhere_ = copy_ != nullptr;
+  if (!copy_) copy_ = std::make_shared<SnapshotCopy>(trainer_);
   save.stall_s = seconds_since(save.began);
-  task_.start([this, copy, step, &snapshot = trainer_.snapshot()] {
-    snapshot.wait();
-    const SaveOutcome outcome = write_part(copy, step);
-    if (copy.states.frozen != nullptr) copy.states.frozen->thaw();
-    return outcome;
+  task_.start([this, step] {
+    return write_part([&](ChunkWriter& chunk) { return copy_->write(chunk); }, step);
   });
 }
 
 void Checkpointer::save_now(std::int64_t step) {
   UnderWay& save = prepare(step);
   hurry_.store(true);  // training waits
-  SaveOutcome own = write_part(states_now(trainer_, tiles_), step);
+  const StateCopy states = states_now(trainer_, tiles_);
+  SaveOutcome own = write_part(
+      [&](ChunkWriter& chunk) { return write_states(states.states, chunk, states.buffer); }, step);
   own.stall_s = seconds_since(save.began);
   after_writing(gather_outcomes(world_, own, "checkpoint.write"), true);
 }
 
-SaveOutcome Checkpointer::write_part(const StateCopy& copy, std::int64_t step) noexcept {
+SaveOutcome Checkpointer::write_part(const Write& write, std::int64_t step) noexcept {
   const Clock::time_point start = Clock::now();
   SaveOutcome outcome{.rank = world_.rank()};
   try {
@@ -162,7 +163,7 @@ SaveOutcome Checkpointer::write_part(const StateCopy& copy, std::int64_t step) n
                        .rate = config_.checkpoint.rate,
                        .cancel = &cancel_,
                        .hurry = &hurry_});
-    ChunkPart part = write_states(copy.states, chunk, copy.buffer);
+    ChunkPart part = write(chunk);
     part.rank = world_.rank();
     part.chunk = {.name = name, .bytes = chunk.finish()};
     folder_->publish(step, part);
@@ -194,7 +195,7 @@ void Checkpointer::finish_writing(bool wait) {
 // Returns this rank's outcome of a save that was written while training continued.
 SaveOutcome Checkpointer::written() {
   SaveOutcome own = task_.wait();
-  const SnapshotTimes copy = trainer_.snapshot().end();
+  const SnapshotTimes copy = std::exchange(copy_, nullptr)->end();
   own.copied_s = copy.copied_s;
   own.stall_s = under_way_->stall_s + copy.stall_s;
   return own;

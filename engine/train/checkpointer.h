@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/base/checkpoint_line.h"
+#include "engine/base/function_ref.h"
 #include "engine/checkpoint/save_folder.h"
 #include "engine/states/save_states.h"
 #include "engine/train/save_source.h"
@@ -45,12 +47,20 @@ class Checkpointer {
   /// Saves the step before the job pauses. Returns whether there is a checkpoint of it.
   bool save_for_pause(const StepReport& report);
   /// Ends the save in progress, if a request waits for it, or gives it up: the states are kept.
-  void leave_for_pause();
+  /// Returns whether a request is left, also of this step, which save_for_pause() answers.
+  bool leave_for_pause(const StepReport& report);
   /// Returns whether a save uses the memory of the copy, or waits for it. The same on all ranks.
-  [[nodiscard]] bool needs_copy() const { return due_ || (under_way_ && !under_way_->committing); }
-  /// `is_free`: returns whether the memory of the copy is free; with `wait` it returns when it is.
-  /// Collective. Without it, the memory is always free.
-  void share_copy(std::function<bool(bool wait)> is_free) { copy_is_free_ = std::move(is_free); }
+  [[nodiscard]] bool needs_copy() const {
+    return due_ || (under_way_ && !under_way_->committing && !is_copy_elsewhere_);
+  }
+  /// For saves that share the memory of the copy with others. Collective.
+  struct SharedCopy {
+    /// Returns whether the memory is free; with `wait` it returns when it is.
+    std::function<bool(bool wait)> is_free{};
+    /// Returns a copy of this step in other memory; null: there is none. The memory is free.
+    std::function<std::shared_ptr<SaveCopy>(std::int64_t step)> elsewhere{};
+  };
+  void share_copy(SharedCopy shared) { shared_ = std::move(shared); }
   /// Returns the step of this run's newest save; 0: none.
   [[nodiscard]] std::int64_t saved_step() const { return saved_step_; }
   /// Errors: Error{system} if all steps ran but the checkpoint of the last step was not saved.
@@ -78,7 +88,8 @@ class Checkpointer {
   void give_up();
   void finish_writing(bool wait);
   [[nodiscard]] SaveOutcome written();
-  [[nodiscard]] SaveOutcome write_part(const StateCopy& copy, std::int64_t step) noexcept;
+  using Write = FunctionRef<ChunkPart(ChunkWriter& chunk)>;
+  [[nodiscard]] SaveOutcome write_part(const Write& write, std::int64_t step) noexcept;
   /// With `wait`, the commit is complete when it returns.
   void after_writing(const SaveOutcome& all, bool wait);
   [[nodiscard]] SaveOutcome commit() noexcept;
@@ -89,7 +100,9 @@ class Checkpointer {
   Group& world_;
   const SaveFacts facts_;
   const Tell tell_;
-  std::function<bool(bool wait)> copy_is_free_;
+  SharedCopy shared_;
+  std::shared_ptr<SaveCopy> copy_;  // that the save in progress reads
+  bool is_copy_elsewhere_ = false;
   std::unique_ptr<SaveFolder> folder_;
   std::vector<SavedTile> tiles_;
   std::optional<UnderWay> under_way_;

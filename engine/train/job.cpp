@@ -40,6 +40,8 @@ namespace {
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
 // Ranks end at most 5 s after their launcher; a network file system releases their lock later.
 constexpr std::chrono::seconds kEarlierJob{10};
+// A driver needs longer than other ranks to notice the end of a process.
+constexpr double kMemoryTimeouts = 1.5;  // times comm.timeout
 
 LoadRequest load_request(const JobRequest& request) {
   return {.path = request.config_path,
@@ -250,8 +252,12 @@ Prepared prepare(JobStart start) {
   build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
   LaunchPlace place = launch_place(start.request, true);
   place.held = start.resume.held_bytes();
+  if (start.request.rendezvous.epoch > 0)
+    place.patience = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(kMemoryTimeouts * config.comm.timeout));
   AutoChoice chosen =
-      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device);
+      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device,
+                  [](const std::string& line) { fmt::print(stderr, "dsrunner: {}\n", line); });
   return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
           std::move(imported), std::move(backend), std::move(chosen)};
 }
@@ -325,7 +331,10 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   const std::unique_ptr<Keeper> keeper =
       open_keeper(config, request, trainer, world, collectives,
                   {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
-  if (saver && keeper) saver->share_copy([&](bool wait) { return keeper->copy_is_free(wait); });
+  if (saver && keeper)
+    saver->share_copy(
+        {.is_free = [&](bool wait) { return keeper->copy_is_free(wait); },
+         .elsewhere = [&](std::int64_t step) { return keeper->copy_for_save(step); }});
   const std::unique_ptr<SampleLedger> ledger =
       config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
                                        Deadline::after(kGroupTimeout))
@@ -411,12 +420,37 @@ std::string check_joining(const JobRequest& request) {
   return facts;
 }
 
+namespace {
+
+/// Checks the memory limits of an elastic job at its fewest ranks, each of which has the largest
+/// share. Errors: Error{config}.
+void check_fewest(JobRequest request, const DataFields& fields, bool is_here,
+                  const WorkspaceBytes& workspace, const Device& device) {
+  const auto fewest = static_cast<int>(request.least_ranks);
+  if (fewest == 0 || fewest >= request.rendezvous.world_size) return;
+  request.rendezvous.world_size = fewest;
+  request.rendezvous.rank = 0;
+  request.local_ranks = std::min(request.local_ranks, fewest);
+  try {
+    TrainConfig config = with_backend(load_train_config(load_request(request)));
+    config.data.fields = fields;
+    settle_keeping(config.elastic, keep_place(request, true));
+    plan_launch(config, launch_place(request, is_here), workspace, device);
+  } catch (const Error& error) {
+    throw error.with_context(fmt::format("at {} rank{}, the fewest of this elastic job", fewest,
+                                         fewest == 1 ? "" : "s"));
+  }
+}
+
+}  // namespace
+
 // Does not look for checkpoints: their folder may be visible only on the nodes.
 void check_configuration(const JobRequest& request) {
   TrainConfig config = with_backend(load_train_config(load_request(request)));
   settle_keeping(config.elastic, keep_place(request, true));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
   plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
+  check_fewest(request, config.data.fields, false, workspace_for(config.device), *host.device);
 }
 
 void check_training(const JobRequest& given) {
@@ -428,7 +462,9 @@ void check_training(const JobRequest& given) {
   import_of(config, start.resume);
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
   settle_keeping(config.elastic, keep_place(request, true));
-  plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
+  const WorkspaceBytes workspace = workspace_of(*backend.kernels);
+  plan_launch(config, launch_place(request, true), workspace, *backend.device);
+  check_fewest(request, config.data.fields, true, workspace, *backend.device);
 }
 
 }  // namespace ds

@@ -29,7 +29,8 @@ struct JobRequest {
   std::atomic<bool>* ends_itself = nullptr;
   RankChannel* channel = nullptr;  // to the agent of this node; null: there is none
   std::string node{};              // the same for ranks of one node, on no other node
-  std::int64_t most_ranks = 0;     // that the job may get; 0: its number of ranks stays
+  /// That the job may get; 0: its number of ranks stays.
+  std::int64_t least_ranks = 0, most_ranks = 0;
   bool* joined = nullptr;  // set when this rank starts to connect to the others; may be null
 };
 
@@ -40,8 +41,8 @@ enum class TrainEnd : std::uint8_t { complete, stopped, paused };
 /// Trains. Errors: Error{usage, config, comm, system}.
 TrainEnd run_training(const JobRequest& request);
 
-/// Checks everything that can be checked without training: config, data, programs, memory. Errors:
-/// as run_training().
+/// Checks everything that can be checked without training: config, data, programs, memory, also at
+/// the fewest ranks that the job may get. Errors: as run_training().
 void check_training(const JobRequest& request);
 
 /// Checks whether a rank of this job could run on this machine, without its checkpoints: config, data,

@@ -16,6 +16,7 @@
 #include "engine/keep/share_exchange.h"
 #include "engine/train/save_source.h"
 #include "engine/train/save_task.h"
+#include "engine/train/slot_copy.h"
 
 namespace ds {
 
@@ -32,15 +33,17 @@ struct KeepFacts {
 class Keeper {
  public:
   struct Hooks {
-    std::function<void(const KeptFile&)> hand_in{};    // gives a new slot to the agent
-    std::function<void()> drop_earlier{};              // an own step is committed
-    std::function<void(const std::string&)> failed{};  // rank 0: why nothing is kept any more
+    /// Makes a group with all ranks and no other use: at the start, and after each failed keep.
+    std::function<std::unique_ptr<Group>()> make_group{};
+    /// Gives a new slot to the agent. Returns when the agent holds it, else throws Error.
+    std::function<void(const KeptFile&)> hand_in{};
+    std::function<void()> drop_earlier{};  // an own step is committed
+    /// On rank 0: why a step is not kept; `is_over`: nothing is kept any more.
+    std::function<void(std::int64_t step, const std::string& why, bool is_over)> failed{};
   };
 
-  /// `group` has all ranks and no other use. All references outlive the object. Errors:
-  /// Error{comm}.
-  Keeper(const TrainConfig& config, Trainer& trainer, Group& world, std::unique_ptr<Group> group,
-         KeepFacts facts, Hooks hooks);
+  /// All references outlive the object. Errors: Error{comm}.
+  Keeper(const TrainConfig& config, Trainer& trainer, Group& world, KeepFacts facts, Hooks hooks);
   /// Leaves a keep that is under way incomplete.
   ~Keeper();
   Keeper(const Keeper&) = delete;
@@ -54,10 +57,15 @@ class Keeper {
   void follow(const StepReport& report);
   /// Begins a keep if one is due, unless `copy_is_needed` by a save.
   void begin_due(const StepReport& report, bool copy_is_needed);
+  /// Keeps this step beside the training and returns its own share as the copy of a save. Null if
+  /// nothing is kept, or as long as the slots are not in use. No keep may be under way.
+  std::shared_ptr<SaveCopy> copy_for_save(std::int64_t step);
   /// Returns whether no keep uses the memory of the copy; with `wait` it returns when none does.
   bool copy_is_free(bool wait);
   /// Keeps the finished step while training waits. Returns whether it is committed.
   bool keep_now(std::int64_t step);
+  /// Gives up the keep under way and keeps nothing any more. Does not wait for other ranks.
+  void leave();
 
   /// Returns the newest step that all ranks keep; -1: none.
   [[nodiscard]] std::int64_t kept_step() const { return turns_.step(); }
@@ -66,33 +74,42 @@ class Keeper {
 
  private:
   struct Pair {
-    std::optional<SlotMemory> own, ward;
+    std::shared_ptr<SlotMemory> own, ward;
   };
 
   void meet();
+  [[nodiscard]] bool is_off() const { return has_left_ || turns_.has_given_up(); }
   [[nodiscard]] bool is_due(const StepReport& report) const;
-  void begin(std::int64_t step);
-  /// Waits for the keep under way and decides about it at once.
-  void finish();
-  void conclude(KeepTurns::Verdict verdict, const SaveOutcome& outcome);
+  void begin(std::int64_t step, const std::shared_ptr<SlotCopy>& reader);
+  const KeepTurns::UnderWay& begin_turn(std::int64_t step);
+  /// Waits for the keep under way and decides about it at once. `is_lost`: a rank could not keep
+  /// it, so this one need not go on.
+  void finish(bool is_lost);
+  void stop_task();
+  void conclude(KeepTurns::Verdict verdict, std::int64_t step, const SaveOutcome& outcome);
   [[nodiscard]] SaveOutcome written();
-  [[nodiscard]] SaveOutcome keep(const StateCopy& copy, const Manifest& head, int slot) noexcept;
-  void open(std::optional<SlotMemory>& slot, const char* of, int number, std::int64_t bytes);
-  void write_own(const StateCopy& copy, const Manifest& head, SlotMemory& slot);
+  [[nodiscard]] SaveOutcome keep(const StateCopy& copy, const Manifest& head, int slot,
+                                 SlotCopy* reader) noexcept;
+  void open(std::shared_ptr<SlotMemory>& slot, const char* of, int number, std::int64_t bytes);
+  [[nodiscard]] ChunkPart write_own(const StateCopy& copy, const Manifest& head, SlotMemory& slot);
   void exchange(Pair& pair, bool has_share, SaveOutcome& outcome) noexcept;
 
   const TrainConfig& config_;
   Trainer& trainer_;
   Group& world_;
-  const std::unique_ptr<Group> group_;
   const KeepFacts facts_;
   const Hooks hooks_;
+  std::unique_ptr<Group> group_;
+  std::string no_group_;  // why there is none
   KeepRoles roles_;
   bool has_pairs_ = false;  // any rank has a buddy
   std::int64_t own_bytes_ = 0, ward_bytes_ = 0;
+  std::int64_t most_bytes_ = 0;  // of a share of any rank
   std::array<Pair, 2> pairs_;
   KeepTurns turns_;
-  bool is_off_ = false;                // a rank could not keep a step
+  int kept_ = 0;                    // committed keeps
+  std::weak_ptr<SlotCopy> reader_;  // of a save that has not written it yet
+  bool has_left_ = false;
   bool due_ = false, beside_ = false;  // beside_: the keep under way reads the snapshot
   std::vector<SavedTile> tiles_;
   double stall_s_ = 0;

@@ -6,17 +6,34 @@
 namespace ds {
 namespace {
 
-constexpr auto kKeepGroupTimeout = std::chrono::minutes(5);
+constexpr auto kKeepGroupTimeout = std::chrono::seconds(30);  // training waits for a new group
+constexpr auto kKeepAgentTimeout = std::chrono::seconds(20);
 
-Keeper::Hooks hooks_of(RankChannel& channel, Reporter* reporter) {
-  return {.hand_in = [&channel](const KeptFile& file) { channel.keep(file); },
-          .drop_earlier = [&channel] { channel.drop_earlier_epochs(); },
-          .failed =
-              [reporter](const std::string& why) {
-                if (reporter != nullptr)
-                  reporter->note(fmt::format(
-                      "keeps    no more states from now on, training goes on: {}", why));
-              }};
+Keeper::Hooks hooks_of(RankChannel& channel, Group& world, Collectives& collectives,
+                       Reporter* reporter) {
+  GroupSpec spec = world.spec();
+  spec.name = "keep";
+  return {
+      .make_group =
+          [spec, &collectives] {
+            return collectives.make_group(spec, Deadline::after(kKeepGroupTimeout));
+          },
+      .hand_in =
+          [&channel](const KeptFile& file) {
+            channel.keep(file);
+            channel.await_held(file.name, Deadline::after(kKeepAgentTimeout));
+          },
+      .drop_earlier = [&channel] { channel.drop_earlier_epochs(); },
+      .failed =
+          [reporter](std::int64_t step, const std::string& why, bool is_over) {
+            if (reporter == nullptr) return;
+            reporter->note(
+                is_over
+                    ? fmt::format("keeps    no more states from now on, training goes on: {}", why)
+                    : fmt::format("keeps    step {} is not kept, the next one that is due is "
+                                  "tried: {}",
+                                  step, why));
+          }};
 }
 
 }  // namespace
@@ -42,17 +59,15 @@ std::unique_ptr<Keeper> open_keeper(const TrainConfig& config, const JobRequest&
           "keeps    nothing in spite of elastic.every: no agent of dslaunch holds its memory");
     return nullptr;
   }
-  GroupSpec spec = world.spec();
-  spec.name = "keep";
   const bool in_files = config.offload.optimizer.device == OffloadDevice::nvme;
   auto keeper = std::make_unique<Keeper>(
-      config, trainer, world, collectives.make_group(spec, Deadline::after(kKeepGroupTimeout)),
+      config, trainer, world,
       KeepFacts{.run = request.rendezvous.job_id,
                 .epoch = request.rendezvous.epoch,
                 .node = request.node,
                 .folder = in_files ? config.offload.optimizer.paths.front() : std::string(),
                 .head = std::move(head)},
-      hooks_of(*request.channel, reporter));
+      hooks_of(*request.channel, world, collectives, reporter));
   if (reporter != nullptr) reporter->note(keeper->line());
   return keeper;
 }

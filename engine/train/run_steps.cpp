@@ -29,13 +29,14 @@ void validate(Trainer& trainer, Reporter* reporter) {
   }
 }
 
-/// Keeps the finished step, or saves it, so that other ranks can go on from it. Returns whether
-/// that was possible; the job goes on if not.
+/// Keeps the finished step, or saves it, so that other ranks can go on from it; saves it, too, if a
+/// checkpoint was asked for. Returns whether they can go on; the job does if not.
 bool pause_after(const StepReport& report, const RunParts& parts) {
   const InPhase phase(parts.trainer.phases(), StepPhase::save);
-  if (parts.keeper != nullptr && parts.saver != nullptr) parts.saver->leave_for_pause();
+  const bool saves = parts.saver != nullptr;
+  const bool is_asked = parts.keeper != nullptr && saves && parts.saver->leave_for_pause(report);
   const bool is_kept = parts.keeper != nullptr && parts.keeper->keep_now(report.step);
-  const bool is_saved = !is_kept && parts.saver != nullptr && parts.saver->save_for_pause(report);
+  const bool is_saved = saves && (is_asked || !is_kept) && parts.saver->save_for_pause(report);
   if (parts.reporter != nullptr)
     parts.reporter->note(
         is_kept    ? fmt::format("paused at step {}: its states are kept", report.step)
@@ -45,9 +46,12 @@ bool pause_after(const StepReport& report, const RunParts& parts) {
   return is_kept || is_saved;
 }
 
-/// Follows and begins saves and keeps. A save has priority, because both need the one copy.
+/// Follows and begins saves and keeps. A save has priority, because both need the one copy. It
+/// keeps its step, too, if it can be written from there.
 void save_and_keep(const StepReport& report, const RunParts& parts, bool is_last) {
   const InPhase phase(parts.trainer.phases(), StepPhase::save);
+  // The last checkpoint must not wait for other ranks' copies.
+  if (parts.keeper != nullptr && report.stop) parts.keeper->leave();
   if (parts.saver != nullptr) parts.saver->after_step(report, is_last);
   if (parts.keeper == nullptr) return;
   if (is_last) {

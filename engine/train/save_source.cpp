@@ -1,6 +1,8 @@
 // Begins snapshots and fills in the head of a manifest.
 #include "engine/train/save_source.h"
 
+#include <utility>
+
 #include "engine/train/build_id.h"
 #include "engine/train/state_slots.h"
 
@@ -34,6 +36,24 @@ StateCopy begin_copy(Trainer& trainer, std::vector<SavedTile>& tiles) {
                      .snapshot = snapshot.memory().data(),
                      .frozen = frozen},
           .buffer = snapshot.memory().subspan(static_cast<std::size_t>(snapshot_bytes_of(tiles)))};
+}
+
+ChunkPart SnapshotCopy::write(ChunkWriter& chunk) {
+  snapshot_.wait();
+  ChunkPart part = write_states(copy_.states, chunk, copy_.buffer);
+  thaw();
+  return part;
+}
+
+SnapshotTimes SnapshotCopy::end() {
+  snapshot_.wait();
+  thaw();
+  return snapshot_.end();
+}
+
+void SnapshotCopy::thaw() {
+  if (copy_.states.frozen != nullptr && !std::exchange(is_thawed_, true))
+    copy_.states.frozen->thaw();
 }
 
 StateCopy states_now(Trainer& trainer, std::vector<SavedTile>& tiles) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/states/save_states.h"
+#include "engine/train/save_copy.h"
 #include "engine/train/trainer.h"
 
 namespace ds {
@@ -30,6 +31,23 @@ struct StateCopy {
 /// Begins the copy, for which the trainer has memory once. `tiles` receives the tiles that are
 /// copied and must outlive the copy. After Trainer::flush().
 StateCopy begin_copy(Trainer& trainer, std::vector<SavedTile>& tiles);
+
+/// A copy in the trainer's own memory.
+class SnapshotCopy final : public SaveCopy {
+ public:
+  explicit SnapshotCopy(Trainer& trainer)
+      : snapshot_(trainer.snapshot()), copy_(begin_copy(trainer, tiles_)) {}
+  ChunkPart write(ChunkWriter& chunk) override;
+  SnapshotTimes end() override;
+
+ private:
+  void thaw();
+
+  Snapshot& snapshot_;
+  std::vector<SavedTile> tiles_;
+  const StateCopy copy_;
+  bool is_thawed_ = false;
+};
 
 /// Returns the states themselves, for a training that waits until they are written.
 StateCopy states_now(Trainer& trainer, std::vector<SavedTile>& tiles);

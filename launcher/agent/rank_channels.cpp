@@ -104,10 +104,7 @@ void RankChannels::take(Rank& rank, RankMessage& message, UniqueFd fd, KeptStore
   } else if (const auto* facts = std::get_if<FactsTold>(&message)) {
     rank.news.add(*facts);
   } else if (const auto* file = std::get_if<KeepFile>(&message)) {
-    const std::string problem =
-        store.keep(file->name, {std::move(fd), file->bytes, rank.rank, epoch_});
-    if (!problem.empty() && !std::exchange(rank.told_problem, true))
-      lines_.push_back(fmt::format("rank {}: {}", rank.rank, problem));
+    keep(rank, *file, std::move(fd), store);
   } else if (const auto* dropped = std::get_if<DropFile>(&message)) {
     store.drop(dropped->name);
   } else if (std::holds_alternative<DropEarlier>(message)) {
@@ -117,6 +114,20 @@ void RankChannels::take(Rank& rank, RankMessage& message, UniqueFd fd, KeptStore
     for (const auto& [name, stored] : store.files()) rank.answer->names.push_back(name);
     write_some(rank, store);
   }
+}
+
+// A rank that does not read its replies counts the file as not held.
+void RankChannels::keep(Rank& rank, const KeepFile& file, UniqueFd fd, KeptStore& store) {
+  std::string problem = store.keep(file.name, {std::move(fd), file.bytes, rank.rank, epoch_});
+  if (!problem.empty() && !std::exchange(rank.told_problem, true))
+    lines_.push_back(fmt::format("rank {}: {}", rank.rank, problem));
+  if (rank.replies.size() >= KeptStore::kMaxOfRank) return;
+  if (problem.empty()) {
+    rank.replies.emplace_back(FileHeld{file.name});
+  } else {
+    rank.replies.emplace_back(FileRefused{file.name, std::move(problem)});
+  }
+  write_some(rank, store);
 }
 
 void RankChannels::write_some(Rank& rank, const KeptStore& store) {
@@ -130,6 +141,8 @@ void RankChannels::write_some(Rank& rank, const KeptStore& store) {
   rank.save = false;
   if (rank.pause && !send(PauseOrder{})) return;
   rank.pause = false;
+  for (; !rank.replies.empty(); rank.replies.pop_front())
+    if (!send(rank.replies.front())) return;
   while (rank.answer) {
     Answer& answer = *rank.answer;
     if (answer.names.empty()) {

@@ -26,9 +26,9 @@ struct ChannelPair {
 /// Errors:  Error{system} if the system refuses.
 ChannelPair make_channel_pair();
 
-/// Never blocks. What waits for a rank is bounded: an order of each kind, and the names of one
-/// answer. What a rank sends is read in parts, so that no rank delays the others.
-/// Threads: one.   Errors: none.
+/// Never blocks. What waits for a rank is bounded: an order of each kind, replies to as many files
+/// as it may have, and the names of one answer. What a rank sends is read in parts, so that no rank
+/// delays the others. Threads: one.   Errors: none.
 class RankChannels {
  public:
   struct End {
@@ -62,16 +62,19 @@ class RankChannels {
     NewsOfRank news;
     bool save = false;  // orders that are not sent yet
     bool pause = false;
+    std::deque<RankMessage> replies{};  // to files that the rank has handed in
     std::optional<Answer> answer{};
     bool told_problem = false;
-    [[nodiscard]] bool waits() const { return save || pause || answer; }
+    [[nodiscard]] bool waits() const { return save || pause || !replies.empty() || answer; }
     void forget() {
       save = pause = false;
+      replies.clear();
       answer.reset();
     }
   };
   void read_some(Rank& rank, int datagrams, KeptStore& store, Clock::time_point now);
   void take(Rank& rank, RankMessage& message, UniqueFd fd, KeptStore& store, Clock::time_point now);
+  void keep(Rank& rank, const KeepFile& file, UniqueFd fd, KeptStore& store);
   static void write_some(Rank& rank, const KeptStore& store);
 
   std::uint32_t epoch_ = 0;

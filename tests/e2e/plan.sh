@@ -158,6 +158,19 @@ grep -q '^ *3  *3  *67%' out || die "the efficiency of 4 virtual ranks on 3"
 grep -q '^    kept states ' out || die "kept states are counted"
 run plan train.toml --nodes 1:3 determinism.virtual_ranks=3
 expect 0 "as many ranks as virtual ones"
+run plan train.toml --nodes 1:3 determinism.virtual_ranks=3 zero.stage=1 --json
+expect 0 "sizes as JSON"
+python3 - out <<'END' || die "the sizes in the JSON"
+import json, sys
+sizes = json.load(open(sys.argv[1]))["sizes"]
+assert [(s["nodes"], s["ranks"], s["fits"]) for s in sizes] == [(1, 1, True), (2, 2, True), (3, 3, True)], sizes
+assert sizes[1]["efficiency"] == 0.75 and sizes[1]["kept_bytes"] > sizes[2]["kept_bytes"] > 0, sizes
+bytes = [s["device_bytes"] + s["host_bytes"] for s in sizes]
+print((max(bytes) + bytes[2]) // 2, file=open("limit", "w"))
+END
+run plan train.toml --nodes 1:3 determinism.virtual_ranks=3 zero.stage=1 --host-memory "$(cat limit)"
+expect 65 "one node is too few"
+grep -q '1 node of --nodes MIN:MAX: the plan needs .* of memory per node, the limit is .* of each rank are kept states' err || die "which size, how many bytes"
 run plan train.toml --nodes 2
 ! grep -q 'kept states' out || die "nothing is kept in a job of a fixed size"
 run plan train.toml --nodes 2 elastic.every=5 --host-memory 1M

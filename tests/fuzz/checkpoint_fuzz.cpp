@@ -1,6 +1,7 @@
 // Any bytes as a manifest and as a part, as they are and with a checksum that is right: values that
 // write and read back the same and whose every element can be found, or an error fit for a
-// terminal.
+// terminal. As the head and as the part of a kept share: what one node describes, all ranks can
+// read and choose from.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/checkpoint/box_order.h"
 #include "engine/checkpoint/manifest_text.h"
 #include "engine/checkpoint/text_form.h"
+#include "engine/keep/copies_text.h"
 #include "fuzz/check_text.h"
 
 using namespace ds;
@@ -80,6 +82,31 @@ bool try_manifest(const std::string& text) {
   }
 }
 
+/// Keeps and describes a share, if its slot is small.
+void try_share(const KeptShare& share) {
+  constexpr std::int64_t kSmall = 1 << 20;
+  const std::int64_t bytes = share.part.chunk.bytes;
+  if (bytes > kSmall) return;
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), {});
+  slot.finish(share);
+  std::string problem;
+  const std::optional<KeptShare> read = slot.read(&problem);
+  ds::test::check_for_terminal(problem);
+  DS_ASSERT(read.has_value() == problem.empty());
+  if (!read) return;
+  const std::vector<KeptCopy> copies{{.file = "own.0", .share = *read}};
+  DS_ASSERT(parse_copies(copies_text(copies), 0).size() == 1);
+  ds::test::check_for_terminal(choose_kept(copies, share.run).incomplete);
+}
+
+void try_head(const std::string& text) {
+  try {
+    try_share({.run = "job", .head = parse_head(text), .part = {.chunk = {"c", 0}}});
+  } catch (const Error& error) {
+    check_error(error);
+  }
+}
+
 void try_part(const std::string& text) {
   try {
     const ChunkPart part = parse_part(text);
@@ -91,6 +118,7 @@ void try_part(const std::string& text) {
     for (TensorEntry& tensor : head.tensors) {
       for (StateEntry& state : tensor.states) state.pieces.clear();
     }
+    try_share({.run = "job", .head = head, .part = part});
     const Manifest joined = join_parts(head, {part});
     check_tensors(joined.tensors, joined.chunks, true);
   } catch (const Error& error) {
@@ -107,6 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       body + std::string(kSealBefore) + checksum_of_text(body) + std::string(kSealAfter);
   if (try_manifest(text)) DS_ASSERT(sealed == text, "only what has the right checksum is taken");
   try_manifest(sealed);
+  try_head(sealed);
   try_part(sealed);
   return 0;
 }

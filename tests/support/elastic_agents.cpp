@@ -7,10 +7,11 @@
 // "a,b:2 kill 1 at 5; a,b:2 lose b at 9; a:3 flip 0 at 11; a,c:2 pause at 14; a:1 end". Each event
 // happens after rank 0 has finished that step: kill ends all ranks, the given one first; lose also
 // drops what that node holds; flip changes a byte of the rank's own copy of the newest complete
-// step, flipall of all its copies. Memory of nodes that the next membership lacks is dropped. The
-// output of rank R in epoch E goes to OUT.eE.rR.out. Prints for each epoch "epoch E exits
-// CODE,...", "epoch E phase NAME SECONDS" of rank 0 since its start, and "epoch E first_step
-// SECONDS" since the event before. The rest of the environment is the caller's.
+// step, fliphead one of that copy's header, flipall of all its copies, flipsteps of all its copies
+// of all complete steps. Memory of nodes that the next membership lacks is dropped. The output of
+// rank R in epoch E goes to OUT.eE.rR.out. Prints for each epoch "epoch E exits CODE,...", "epoch E
+// phase NAME SECONDS" of rank 0 since its start, and "epoch E first_step SECONDS" since the event
+// before. The rest of the environment is the caller's.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -193,8 +194,10 @@ class Epoch {
     const std::optional<RankMessage> message = parse_rank_message(datagram.text);
     if (!message) return fmt::print("bad message: {}\n", datagram.text);
     NodeMemory& node = memory_[node_of(rank)];
-    if (const auto* file = std::get_if<KeepFile>(&*message))
+    if (const auto* file = std::get_if<KeepFile>(&*message)) {
       node[file->name] = {number_, file->bytes, std::move(datagram.fd)};
+      send_datagram(ranks_[rank].socket.get(), encode(FileHeld{file->name}));
+    }
     if (const auto* file = std::get_if<DropFile>(&*message)) node.erase(file->name);
     if (std::holds_alternative<DropEarlier>(*message))
       std::erase_if(node, [&](const auto& file) { return file.second.epoch < number_; });
@@ -238,8 +241,8 @@ class Epoch {
     for (const RankProcess& rank : ranks_) ::kill(rank.process, SIGKILL);
   }
 
-  /// Changes a byte of the rank's share of the newest complete step that has two copies of it: of
-  /// its own copy, or of both (flipall).
+  /// Changes a byte of the rank's share of the newest complete step that has two copies of it, or
+  /// of all such steps (flipsteps): of its own copy, or of both (flipall, flipsteps).
   void flip() {
     std::map<std::int64_t, std::set<int>> ranks;  // with a share of this epoch, by step
     std::map<std::int64_t, std::vector<int>> copies;
@@ -251,7 +254,8 @@ class Epoch {
         ranks[share->head.state.step].insert(share->part.rank);
         if (share->part.rank != number_in(phase_.whom)) continue;
         ++known[share->head.state.step];
-        if (phase_.event == "flip" && name.find("own") == std::string::npos) continue;
+        const bool is_own = phase_.event == "flip" || phase_.event == "fliphead";
+        if (is_own && name.find("own") == std::string::npos) continue;
         copies[share->head.state.step].push_back(file.fd.get());
       }
     }
@@ -259,15 +263,18 @@ class Epoch {
       return static_cast<int>(step.second.size()) < phase_.ranks() || known[step.first] < 2;
     });
     if (ranks.empty()) return fmt::print("nothing to flip\n");
-    const std::int64_t newest = ranks.rbegin()->first;
-    const std::vector<int>& files = copies[newest];
-    for (const int file : files) {
-      char byte = 0;
-      const off_t at = KeptSlot::kPieces + 2;
-      if (::pread(file, &byte, 1, at) != 1) continue;
-      byte = static_cast<char>(byte ^ 1);
-      if (::pwrite(file, &byte, 1, at) == 1) fmt::print("flipped step {}\n", newest);
+    for (auto step = ranks.rbegin(); step != ranks.rend(); ++step) {
+      for (const int file : copies[step->first]) flip_byte(file, step->first);
+      if (phase_.event != "flipsteps") return;
     }
+  }
+
+  void flip_byte(int file, std::int64_t step) const {
+    char byte = 0;
+    const off_t at = phase_.event == "fliphead" ? 40 : KeptSlot::kPieces + 2;
+    if (::pread(file, &byte, 1, at) != 1) return;
+    byte = static_cast<char>(byte ^ 1);
+    if (::pwrite(file, &byte, 1, at) == 1) fmt::print("flipped step {}\n", step);
   }
 
   const std::string out_;

@@ -4,10 +4,11 @@
 // keep_agent OUT RANKS RANKS_PER_NODE PAUSE_AT COMMAND...
 //
 // Rank R's output goes to OUT.R.out. PAUSE_AT: asks the last rank to pause after that step; 0:
-// never. Prints "process RANK ID" for each rank at once; at the end "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot
-// NAME RANK STEP BYTES", or "slot NAME none"; "complete own STEP" and "complete ward STEP", the
-// newest step whose own copies (those of wards) join and verify. The rest of the environment is the
-// caller's.
+// never; with KEEP_AGENT_SAVES set, it is asked for a checkpoint just before. With
+// KEEP_AGENT_REFUSES set, no file is held. Prints "process RANK ID" for each rank at once; at the
+// end "exit RANK CODE" for each rank; "kept STEP", the newest that rank 0 told; "slot NAME RANK
+// STEP BYTES", or "slot NAME none"; "complete own STEP" and "complete ward STEP", the newest step
+// whose own copies (those of wards) join and verify. The rest of the environment is the caller's.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -91,12 +92,16 @@ std::vector<Rank> start_ranks(const Setup& setup) {
 }
 
 /// Returns the step that a message tells; 0: none.
-std::int64_t take(Datagram datagram, Held& held) {
+std::int64_t take(int socket, Datagram datagram, Held& held) {
+  static const bool refuses = std::getenv("KEEP_AGENT_REFUSES") != nullptr;
   const std::optional<RankMessage> message = parse_rank_message(datagram.text);
   if (!message) fmt::print("bad message: {}\n", datagram.text);
   if (!message) return 0;
-  if (const auto* file = std::get_if<KeepFile>(&*message))
-    held.files[file->name] = std::move(datagram.fd);
+  if (const auto* file = std::get_if<KeepFile>(&*message)) {
+    if (!refuses) held.files[file->name] = std::move(datagram.fd);
+    send_datagram(socket, encode(refuses ? RankMessage(FileRefused{file->name, "not today"})
+                                         : RankMessage(FileHeld{file->name})));
+  }
   if (const auto* file = std::get_if<DropFile>(&*message)) held.files.erase(file->name);
   held.drops = held.drops || std::holds_alternative<DropEarlier>(*message);
   const auto* step = std::get_if<StepDone>(&*message);
@@ -120,8 +125,10 @@ void serve(const Setup& setup, std::vector<Rank>& ranks, Held& held) {
         continue;
       }
       if (datagram.kind != Datagram::Kind::whole) continue;
-      const std::int64_t step = take(std::move(datagram), held);
+      const std::int64_t step = take(ranks[i].socket.get(), std::move(datagram), held);
       if (is_asked || step < setup.pause_at) continue;
+      if (std::getenv("KEEP_AGENT_SAVES") != nullptr)
+        send_datagram(ranks.back().socket.get(), encode(RankMessage(SaveOrder{})));
       send_datagram(ranks.back().socket.get(), encode(RankMessage(PauseOrder{})));
       is_asked = true;
     }

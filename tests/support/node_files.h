@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,8 +28,14 @@ class NodeFiles {
   }
   void keep(const KeptFile& file) {
     const std::lock_guard lock(mutex_);
+    if (refuses) return;
     std::erase_if(files_, [&](const KeptFile& held) { return held.name == file.name; });
     files_.push_back({file.name, file.bytes, UniqueFd(::dup(file.fd.get()))});
+  }
+  void require(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::count(files_, name, &KeptFile::name) == 0)
+      throw Error(ErrorKind::system, fmt::format("the agent of this node does not hold {}", name));
   }
   void drop(std::string_view name) {
     const std::lock_guard lock(mutex_);
@@ -41,6 +48,7 @@ class NodeFiles {
   }
   [[nodiscard]] std::size_t count() const { return files_.size(); }
   bool is_silent = false;  // kept() fails
+  bool refuses = false;    // it takes no more files
 
  private:
   std::mutex mutex_;
@@ -53,6 +61,7 @@ class RankStore final : public NodeStore {
   explicit RankStore(NodeFiles& files) : files_(files) {}
   std::vector<KeptFile> kept(Deadline /*deadline*/) override { return files_.kept(); }
   void keep(const KeptFile& file) override { files_.keep(file); }
+  void await_held(std::string_view name, Deadline /*deadline*/) override { files_.require(name); }
   void drop(std::string_view name) override { files_.drop(name); }
 
  private:

@@ -19,6 +19,9 @@ struct Knobs {
   int major = 9, minor = 0;                   // DS_EMULATION_COMPUTE=8.0: compute capability
   std::uint64_t fail_launch = 0;  // DS_EMULATION_FAIL_LAUNCH=K: the K-th launch fails (from 1)
   bool hide = false;  // DS_EMULATION_HIDE=1: device memory is inaccessible between CUDA calls
+  /// DS_EMULATION_FREED_LATE=MS, in a process whose DSLAUNCH_EPOCH is not 0: for so long after its
+  /// first call, all memory belongs to a process that has ended.
+  std::uint64_t freed_late = 0;
   std::uint64_t fail_kernel = 0;  // DS_EMULATION_FAIL_KERNEL=K: the K-th to run ends the device
 };
 Knobs knobs();

@@ -115,7 +115,7 @@ extern "C" {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return with_device([&](Runtime& runtime, Held&) {
     *total = runtime.knobs.memory;
-    *free = runtime.knobs.memory - runtime.memory.used();
+    *free = runtime.capacity() - runtime.memory.used();
     return cudaSuccess;
   });
 }
@@ -124,7 +124,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   return with_device([&](Runtime& runtime, Held&) {
     *data = nullptr;
     if (bytes == 0) return cudaSuccess;
-    *data = runtime.memory.allocate(bytes, runtime.knobs.memory);
+    *data = runtime.memory.allocate(bytes, runtime.capacity());
     return *data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   });
 }

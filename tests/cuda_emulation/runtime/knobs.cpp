@@ -28,6 +28,8 @@ Knobs knobs_of_environment() {
   knobs.fail_launch = number_of("DS_EMULATION_FAIL_LAUNCH", 0);
   knobs.fail_kernel = number_of("DS_EMULATION_FAIL_KERNEL", 0);
   knobs.hide = number_of("DS_EMULATION_HIDE", 0) != 0;
+  if (number_of("DSLAUNCH_EPOCH", 0) > 0)
+    knobs.freed_late = number_of("DS_EMULATION_FREED_LATE", 0);
   const char* const driver = std::getenv("DS_EMULATION_DRIVER");
   knobs.driver = driver == nullptr || std::strcmp(driver, "none") != 0;
   if (const char* const compute = std::getenv("DS_EMULATION_COMPUTE"); compute != nullptr) {

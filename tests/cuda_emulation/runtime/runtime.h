@@ -2,6 +2,7 @@
 // events restrict.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -91,12 +92,18 @@ class Runtime {
   cudaError_t fault(cudaError_t status, const std::string& message);
   void reset_faults();
   void set_knobs(const Knobs& knobs);
+  /// Returns the bytes that this process has allocated or may allocate.
+  [[nodiscard]] std::size_t capacity() const {
+    const auto age = std::chrono::steady_clock::now() - started;
+    return age < std::chrono::milliseconds(knobs.freed_late) ? memory.used() : knobs.memory;
+  }
 
   std::mutex lock;
   Memory memory;
   Knobs knobs;
   std::string fault_text;
   std::uint64_t launches = 0;
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::set<const void*> large_shared;  // kernels with opt-in to more than 48 KiB
 
  private:

@@ -148,17 +148,17 @@ class Rank {
     });
     trained_.from_memory = began.from == Began::From::memory ? 1 : 0;
     const std::string prefix = fmt::format("e{}.", elastic.epoch);
-    Keeper keeper(config, trainer, world, take_group("keep"),
-                  {.run = job.job_id,
-                   .epoch = elastic.epoch,
-                   .node = node,
-                   .head = {.origin = resume.origin(), .config = to_toml(config)}},
-                  {.hand_in = [&](const KeptFile& file) { files.keep(file); },
-                   .drop_earlier = [&] { files.keep_only(prefix); },
-                   .failed =
-                       [](const std::string& why) {
-                         throw Error(ErrorKind::bug, "nothing was kept: " + why);
-                       }});
+    Keeper keeper(
+        config, trainer, world,
+        {.run = job.job_id,
+         .epoch = elastic.epoch,
+         .node = node,
+         .head = {.origin = resume.origin(), .config = to_toml(config)}},
+        {.make_group = [&] { return take_group("keep"); },
+         .hand_in = [&](const KeptFile& file) { files.keep(file); },
+         .drop_earlier = [&] { files.keep_only(prefix); },
+         .failed = [](std::int64_t, const std::string& why,
+                      bool) { throw Error(ErrorKind::bug, "nothing was kept: " + why); }});
     keeper.begin_first();
     while (trainer.finished_steps() < elastic.membership.last) {
       StepWishes wishes;

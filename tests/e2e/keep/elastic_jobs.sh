@@ -2,51 +2,10 @@
 # Elastic trainings under dslaunch: a rank is killed, agents are killed one by one and two at once, hosts come back. The job goes on
 # from memory, or from the disk when two buddies are lost together, with the bits of the undisturbed run.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
-[ -x "$DS_BIN/dslaunch" ] || { echo "FAILED: $DS_BIN/dslaunch is to be built first"; exit 1; }
+. "$(dirname "$0")/../../support/elastic_jobs.sh" || exit 1
 mkdir "$work/disk"
 common=(determinism.virtual_ranks=12 batch.global=24 determinism.order=boundary train.steps=40 optimizer.clip=0.5 elastic.every=1)
 
-# job NAME HOSTS KEYS...: in the background, with steps of at least 60 ms
-job() {
-  "$DS_BIN/dslaunch" -H "$2" --transport local --nodes 1:4 --max-restarts 9 "$work/train.toml" "log.dir=$work/$1" "${common[@]}" \
-    debug.slow_data=0:60 "${@:3}" >"$work/$1.out" 2>&1 </dev/null &
-  pids=($!)
-}
-# reached NAME STEPS: so many steps are logged
-reached() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | grep -c '"loss"')" -ge "$2" ]; }
-# ranks_of NAME NODE_RANK: processes of the ranks there
-ranks_of() {
-  local process
-  for process in $(pgrep -f "dsrunner .*log\.dir=$work/$1 "); do
-    tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "NODE_RANK=$2" && echo "$process"
-  done
-}
-parent_of() { sed -n 's/^PPid:[[:space:]]*//p' "/proc/$1/status"; }
-# agent_of NAME NODE_RANK
-agent_of() {
-  local rank shim
-  rank=$(ranks_of "$1" "$2" | head -1)
-  [ -n "$rank" ] && shim=$(parent_of "$rank") && [ "${shim:-0}" -gt 1 ] && parent_of "$shim"
-}
-# kill_agents NAME NODE_RANK...
-kill_agents() {
-  local node agent agents=()
-  for node in "${@:2}"; do
-    agent=$(agent_of "$1" "$node")
-    [ "${agent:-0}" -gt 1 ] || { fail "$1: no agent of node $node: $(cat "$work/$1.out")"; return; }
-    agents+=("$agent")
-  done
-  kill -9 "${agents[@]}"
-}
-ended() {
-  wait "${pids[0]}"
-  local code=$?
-  pids=()
-  [ $code = 0 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
-  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$work/plain" "$work/$1" >"$work/$1.check" ||
-    fail "$1: $(cat "$work/$1.check" "$work/$1.out")"
-}
-says() { grep -qE -- "$2" "$work/$1.out" || fail "$1: does not say '$2': $(cat "$work/$1.out")"; }
 
 run_job 2 plain "${common[@]:0:5}"
 hash=$(summary_of plain weights_hash)
@@ -54,6 +13,17 @@ hash=$(summary_of plain weights_hash)
 
 run_job 2 other "${common[@]:1:4}" determinism.virtual_ranks=6 batch.accum=2
 [ "$(summary_of other weights_hash)" != "$hash" ] || fail "other virtual ranks give the same weights: the comparison cannot fail"
+
+# Memory that suffices for 4 ranks, not for 1.
+limit=$("$dsrunner" plan "$work/train.toml" "${common[@]}" --nodes 1:4 --host-memory 1G --json | python3 -c '
+import json, sys
+bytes = [size["host_bytes"] for size in json.load(sys.stdin)["sizes"]]
+print((bytes[0] + bytes[3]) // 2)')
+"$DS_BIN/dslaunch" -H a,b,c,d --transport local --nodes 1:4 "$work/train.toml" "log.dir=$work/fewest" "${common[@]}" "device.host_memory=$limit" \
+  >"$work/fewest.out" 2>&1 </dev/null
+code=$?
+[ $code = 65 ] || fail "fewest: exit $code: $(cat "$work/fewest.out")"
+says fewest "at 1 rank, the fewest of this elastic job: the plan needs .* of host memory per rank, the limit is .* of each rank are kept states"
 
 # kill -9 of a rank, at a fixed size.
 job rank a:2,b:2

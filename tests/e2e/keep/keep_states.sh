@@ -81,6 +81,12 @@ step=$(sed -n 's/^paused at step \([0-9]*\): its states are kept$/\1/p' "$work/p
   fail "pause: at step '$step': $(cat "$work/pause.agent" "$work/pause.0.out")"
 [ "$(wc -l <"$work/pause/metrics.jsonl")" = "$step" ] || fail "pause: other steps were run than step $step says"
 
+# A checkpoint that was asked for with the pause is written, too.
+KEEP_AGENT_SAVES=1 kept_job asked 2 1 4 elastic.every=2 checkpoint.dir="$work/asked.ckpt" train.steps=1000000
+exits asked 2 94
+says asked "its states are kept"
+grep -q "^checkpoint: step [0-9]* saved in" "$work/asked.0.out" || fail "asked: no checkpoint: $(cat "$work/asked.0.out")"
+
 # Without kept states a pause saves, and without both it does not happen.
 kept_job saved 2 1 3 elastic.every=0 checkpoint.dir="$work/saved.ckpt" train.steps=1000000
 exits saved 2 94
@@ -90,25 +96,41 @@ kept_job neither 2 1 2 elastic.every=0 train.steps=300
 exits neither 2 0
 says neither "not paused at step"
 
-# Checkpoints and keeps at the same time; the checkpoints verify. A pause does not wait for a checkpoint.
-kept_job both 2 1 0 elastic.every=1 checkpoint.dir="$work/both.ckpt" checkpoint.every=2 train.steps=12
+# Checkpoints and keeps at the same time; the checkpoints verify, and one that was written from a slot has the states of its step. A
+# pause does not wait for a checkpoint.
+run_job 2 longer train.steps=12 determinism.order=boundary
+kept_job both 2 1 0 elastic.every=1 checkpoint.dir="$work/both.ckpt" checkpoint.every=2 train.steps=12 determinism.order=boundary
 exits both 2 0
 complete both 0
 "$dsrunner" inspect "$work/both.ckpt" >"$work/inspect" 2>&1 && grep -q "step-00000012" "$work/inspect" || fail "both: $(cat "$work/inspect")"
+earlier=$(ls "$work/both.ckpt" | grep '^step-[0-9]*$' | sort | tail -n 2 | head -n 1)
+run_job 2 from-slot train.steps=12 determinism.order=boundary "checkpoint.resume=$work/both.ckpt/$earlier"
+grep -q "^checkpoint: step [0-9]* resumed from" "$work/from-slot.0.out" || fail "from-slot: $(cat "$work/from-slot.0.out")"
+for name in both from-slot; do
+  [ "$(summary_of $name weights_hash)" = "$(summary_of longer weights_hash)" ] || fail "$name ($earlier): weights differ"
+done
 kept_job leaves 2 1 8 elastic.every=1 checkpoint.dir="$work/leaves.ckpt" checkpoint.every=2 checkpoint.rate=1M train.steps=1000000
 exits leaves 2 94
 complete leaves 8
 
-# Without room for the copies the job says so once and goes on.
+# Without room for the copies the job says so and goes on; after three failures nothing is tried any more.
 (
   trap '' XFSZ
   ulimit -f 64
-  kept_job full 2 1 0 elastic.every=1 train.steps=6 determinism.order=boundary
+  kept_job full 2 1 0 elastic.every=1 train.steps=12 determinism.order=boundary
 )
 exits full 2 0
 [ "$(grep -c "no more states from now on" "$work/full.0.out")" = 1 ] || fail "full: $(cat "$work/full.0.out")"
-grep -q "cannot be reserved" "$work/full.0.out" || fail "full: no reason: $(cat "$work/full.0.out")"
-[ "$(summary_of full weights_hash)" = "$hash" ] || fail "full: weights differ"
+[ "$(grep -c "is not kept, the next one that is due is tried: .*cannot be reserved" "$work/full.0.out")" = 2 ] || fail "full: $(cat "$work/full.0.out")"
+[ "$(summary_of full weights_hash)" = "$(summary_of longer weights_hash)" ] || fail "full: weights differ"
+
+# Files that the agents refuse are not kept states, and three failures end it.
+KEEP_AGENT_REFUSES=1 kept_job refused 2 1 0 elastic.every=1 train.steps=12 determinism.order=boundary
+exits refused 2 0
+[ "$(value refused kept)" = -1 ] || fail "refused: a step counts as kept: $(cat "$work/refused.agent")"
+says refused "step 0 is not kept, the next one that is due is tried: rank [01]: the agent of this node does not hold e0.r[01].own0: not today"
+says refused "no more states from now on"
+[ "$(summary_of refused weights_hash)" = "$(summary_of longer weights_hash)" ] || fail "refused: weights differ"
 
 # kill -9 of any rank at any moment: the others end soon, and a committed step is complete in both places.
 has_steps() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; }

@@ -60,6 +60,17 @@ step=$(sed -n 's/^flipped step //p' "$work/flips.agents" | head -1)
 says flips 1 "does not verify on node [ab], and there is no other copy"
 says flips 1 "^resume   step $((${step:-0} - 3)) from memory"
 same flips
+history head "a,b:1 fliphead 0 at 8; a,b:1 end" elastic.every=3
+says head 1 "^resume   the kept file e0.r0.own[01] of node a is not used: its header does not verify"
+step=$(sed -n 's/^flipped step //p' "$work/head.agents")
+says head 1 "^resume   step ${step:-none} from memory"
+same head
+# All copies of all steps: the disk.
+history disk "a,b:1 flipsteps 1 at 13; a,b:1 end" elastic.every=3 checkpoint.dir="$work/disk.ckpt" checkpoint.every=5
+says disk 1 "does not verify on node [ab], and there is no other copy"
+says disk 1 "^checkpoint: step [0-9]+ resumed from"
+same disk
+[ "$(event disk 1 source)" = disk ] || fail "disk: $(cat "$work/disk/metrics.jsonl")"
 history buddies "a,b,c,d:1 kill 0 at 13; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
 says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
 says buddies 1 "^checkpoint: step [0-9]+ resumed from"

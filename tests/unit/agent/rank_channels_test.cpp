@@ -128,6 +128,23 @@ TEST_CASE("what a rank handed in just before its death is held") {
   CHECK(news[0].kept == 7);
 }
 
+TEST_CASE("a rank learns whether each of its files is held") {
+  ChannelNode node;
+  auto ends = node.begin(1, 1);
+  const auto reply = [&](const std::string& text, int fd) {
+    REQUIRE(ds::send_datagram(ends[0].get(), text, fd) == ds::Sent::yes);
+    node.turn();
+    return ds::receive_datagram(ends[0].get()).text;
+  };
+  const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
+  CHECK(reply("keep 1 a", file.get()) == "held a");
+  CHECK(reply("keep 1 b", -1) == "not_held b file b came without a descriptor; see `ulimit -n`");
+  for (std::size_t i = 1; i < KeptStore::kMaxOfRank; ++i)
+    CHECK(reply("keep 1 f" + std::to_string(i), file.get()) == "held f" + std::to_string(i));
+  CHECK(reply("keep 1 c", file.get()) ==
+        "not_held c file c is one more than the 64 that a rank may keep");
+}
+
 TEST_CASE("many files are sent in parts to a rank that reads slowly") {
   ChannelNode node;
   auto ends = node.begin(1, 16);

@@ -107,6 +107,34 @@ TEST_CASE("a kept file travels as a descriptor") {
   CHECK((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
+TEST_CASE("a file counts as held only when the agent says so") {
+  Pair pair;
+  RankChannel channel(std::move(pair.rank));
+  channel.keep(kept_file("own.0", "a"));
+  const auto why = [&](const std::string& name) -> std::string {
+    try {
+      channel.await_held(name, Deadline::after(0s));
+      return {};
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::system);
+      return error.what();
+    }
+  };
+  CHECK(why("own.0") == "the agent of this node does not hold own.0: it has not answered");
+  pair.send(FileHeld{"never.seen"});
+  pair.send(FileHeld{"own.0"});
+  pair.send(SaveOrder{});
+  CHECK(why("own.0").empty());
+  CHECK(channel.take_orders().saves == 1);
+  channel.keep(kept_file("own.0", "b"));  // replaced: the old answer does not count
+  CHECK(why("own.0") == "the agent of this node does not hold own.0: it has not answered");
+  pair.send(FileRefused{"own.0", "one too many"});
+  CHECK(why("own.0") == "the agent of this node does not hold own.0: one too many");
+  channel.keep(kept_file("own.1", "c"));
+  pair.agent.reset();
+  CHECK(why("own.1") == "the agent of this node does not hold own.1: it has ended");
+}
+
 TEST_CASE("messages that find no room are sent later, in order, with their descriptors") {
   Pair pair;
   const int filled = pair.fill();

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -151,7 +152,22 @@ TEST_CASE("ranks that kept different jobs do not make a step") {
   const std::vector<KeptCopy> copies{copy_of(group.shares[0], 0), copy_of(group.shares[1], 0)};
   const KeptChoice choice = choose_kept(copies, "job");
   CHECK(choice.steps.empty());
-  CHECK(has(choice.incomplete, "ranks 0 and 1 kept different jobs"));
+  CHECK(has(choice.incomplete, "its shares do not belong together"));
+}
+
+TEST_CASE(
+    "a copy with a broken head does not spoil the other copy, and no world size is too large") {
+  const KeptGroup group = equal_shares(2);
+  KeptCopy broken = copy_of(group.shares[0], 0);
+  broken.share.head.world_size = std::numeric_limits<int>::max();
+  std::vector<KeptCopy> copies{broken, copy_of(group.shares[1], 0), copy_of(group.shares[0], 1)};
+  const KeptChoice choice = choose_kept(copies, "job");
+  REQUIRE(choice.steps.size() == 1);
+  CHECK(choice.steps[0].places[0] == std::vector{KeptPlace{1, copies[2].file}});
+  copies.resize(1);
+  CHECK(choose_kept(copies, "job").incomplete ==
+        "step 10 of epoch 1 lacks the shares of ranks 1, 2, 3, 4, 5, 6, 7, 8 and 2147483638 more "
+        "of 2147483647");
 }
 
 TEST_CASE("a gap between the pieces is found") {

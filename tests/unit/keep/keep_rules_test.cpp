@@ -89,6 +89,19 @@ TEST_CASE("the older slot is written only after the newer step is committed ever
   CHECK(turns.decide(9, 9) == Verdict::none);
 }
 
+TEST_CASE("three failures in a row end keeping; a committed keep forgives the earlier ones") {
+  KeepTurns turns;
+  const auto fail = [&] { turns.decide(0, turns.begin(1).number); };
+  fail(), fail();
+  CHECK_FALSE(turns.has_given_up());
+  turns.decide(turns.begin(2).number, 0);
+  fail(), fail();
+  CHECK_FALSE(turns.has_given_up());
+  fail();
+  CHECK(turns.has_given_up());
+  CHECK(turns.step() == 2);
+}
+
 TEST_CASE("at every moment of any history, a slot holds the newest committed step untouched") {
   std::mt19937 random(11);
   for (int history = 0; history < 500; ++history) {

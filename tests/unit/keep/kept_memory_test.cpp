@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -213,7 +214,8 @@ TEST_CASE("once all ranks go on from a step, the nodes keep no other one") {
   const KeptGroup newer = kept_group(small_manifest(), 12, 3);
   const KeptGroup older = kept_group(small_manifest(), 11, 3);
   for (const KeptGroup* group : {&newer, &older})
-    for (const KeptShare& share : group->shares) keep_copies(share, group->whole, {&first, &second});
+    for (const KeptShare& share : group->shares)
+      keep_copies(share, group->whole, {&first, &second});
   const std::size_t shares = newer.shares.size();
   REQUIRE(first.count() == 2 * shares);
   on_ranks({0, 1, 1}, [&](Group& world, int node) {
@@ -230,6 +232,64 @@ TEST_CASE("once all ranks go on from a step, the nodes keep no other one") {
     if (memory.step() == nullptr || memory.step()->step() != 12)
       throw Error(ErrorKind::bug, "the step is gone");
   });
+}
+
+TEST_CASE("a file that is no share is told, and the other copy is used") {
+  NodeFiles first, second;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  for (const KeptShare& share : group.shares) keep_copies(share, group.whole, {&first, &second});
+  flip(first, copy_of(group.shares[0], 0).file, -KeptSlot::kPieces);
+  on_ranks({0, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    if (memory.step() == nullptr || memory.problems().size() != 1 ||
+        !has(memory.problems()[0], "of node 0 is not used: its header does not verify"))
+      throw Error(ErrorKind::bug, "the broken file is not told");
+  });
+}
+
+TEST_CASE("a rank that receives from many ranks hands in one file") {
+  NodeFiles first, second;
+  Manifest whole = head_of(200);
+  TensorEntry tensor{"w", {200}, {{"master", DType::f32, StateClass::sharded, {}}}};
+  for (int rank = 0; rank < 200; ++rank) {
+    whole.chunks.push_back({"chunk " + std::to_string(rank), 4});
+    tensor.states[0].pieces.push_back(
+        {.box = {{0}, {200}}, .first = rank, .elements = 1, .chunk = rank});
+  }
+  whole.tensors = {tensor};
+  const KeptGroup group = kept_group(whole, 12, 3);
+  for (const KeptShare& share : group.shares) keep_copies(share, group.whole, {&first});
+  std::atomic<std::size_t> most = 0;
+  on_ranks({0, 1, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    const std::vector<bool> needed(pieces_of(memory.step()->manifest).size(), true);
+    const auto from = memory.fetch(needed);
+    if (read_pieces(from, needed) != -1) throw Error(ErrorKind::bug, "a piece is missing");
+    world.barrier(Deadline::after(std::chrono::seconds(20)));
+    if (world.rank() == 1) most = second.count();
+    world.barrier(Deadline::after(std::chrono::seconds(20)));
+  });
+  CHECK(most <= 2);
+  CHECK(second.count() == 0);
+}
+
+TEST_CASE("an agent that does not hold what a rank received is an error, not a missing piece") {
+  NodeFiles first, second;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  for (const KeptShare& share : group.shares) keep_copies(share, group.whole, {&first});
+  second.refuses = true;
+  std::atomic<int> refused = 0;
+  on_ranks({0, 1, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    const std::vector<bool> needed(pieces_of(memory.step()->manifest).size(), true);
+    try {
+      memory.fetch(needed);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::system && has(error.what(), "does not hold")) ++refused;
+    }
+    world.barrier(Deadline::after(std::chrono::seconds(20)));
+  });
+  CHECK(refused >= 1);
 }
 
 TEST_CASE("an agent that does not answer is told, and its node keeps nothing") {

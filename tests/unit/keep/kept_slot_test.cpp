@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -34,7 +35,7 @@ KeptShare share_of(std::int64_t elements, std::int64_t step = 7) {
   share.head.chunks.clear();
   for (TensorEntry& tensor : share.head.tensors)
     for (StateEntry& state : tensor.states) state.pieces.clear();
-  share.part = {.rank = 2, .chunk = {.name = "rank-00002.chunk", .bytes = elements * 4}};
+  share.part = {.rank = 1, .chunk = {.name = "rank-00001.chunk", .bytes = elements * 4}};
   const Box box{{0}, {elements}};
   share.part.tensors.push_back(
       {.name = "w",
@@ -120,6 +121,44 @@ TEST_CASE("a slot without a share, one being written and one that ends early hol
   REQUIRE(::ftruncate(slot.fd(), header.text_at + header.text_bytes - 1) == 0);
   CHECK_FALSE(slot.header());
   CHECK_FALSE(slot.read());
+}
+
+TEST_CASE("a share whose parts do not fit together is refused, with the reason") {
+  const auto problem_with = [](const std::function<void(KeptShare&)>& change) {
+    KeptShare share = share_of(100);
+    KeptSlot slot = written_slot(share);
+    change(share);
+    slot.finish(share);
+    std::string problem;
+    CHECK_FALSE(slot.read(&problem));
+    return problem;
+  };
+  CHECK(problem_with([](KeptShare& share) { share.part.rank = share.head.world_size; }) ==
+        "it is of rank 2, but its job has 2 ranks");
+  CHECK(problem_with([](KeptShare& share) {
+          share.head.chunks = {{"c", 400}};
+        }) == "its head lists chunks");
+  CHECK(has(problem_with([](KeptShare& share) { share.head.world_size = 0; }), "\"world_size\""));
+}
+
+TEST_CASE("only what was a share has a problem") {
+  std::string problem;
+  KeptShare share = share_of(100);
+  KeptSlot slot = written_slot(share);
+  CHECK(slot.read(&problem));
+  slot.begin();
+  CHECK_FALSE(slot.read(&problem));
+  CHECK_FALSE(KeptSlot::create(10'000, "").read(&problem));
+  CHECK_FALSE(KeptSlot::create(10, "").read(&problem));
+  CHECK(problem.empty());
+  slot.finish(share);
+  const KeptHeader header = slot.header().value();
+  flip(slot.fd(), header.text_at + 3);
+  CHECK_FALSE(slot.read(&problem));
+  CHECK(problem == "its text does not verify");
+  flip(slot.fd(), 40);
+  CHECK_FALSE(slot.read(&problem));
+  CHECK(problem == "its header does not verify");
 }
 
 TEST_CASE("every flipped byte of header and text is found; a piece has a checksum of its own") {

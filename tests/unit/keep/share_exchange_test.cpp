@@ -29,6 +29,8 @@ void write_rank_share(SlotMemory& memory, int rank) {
   KeptShare share{.run = "job", .epoch = 4};
   share.head = small_manifest();
   share.head.tensors.clear();
+  share.head.chunks.clear();
+  share.head.world_size = 8;
   share.part = {.rank = rank, .chunk = {.name = "c", .bytes = chunk.finish()}};
   memory.slot().finish(share);
 }
@@ -79,6 +81,12 @@ int rank_in(std::optional<SlotMemory>& memory) {
 }
 
 }  // namespace
+
+TEST_CASE("an exchange has time for its bytes") {
+  using namespace std::chrono_literals;
+  CHECK(exchange_time(1, 20s) == 21s);
+  CHECK(exchange_time(std::int64_t{12} << 30, 20s) == 1556s);
+}
 
 TEST_CASE("every rank gets the share of its ward") {
   for (const std::vector<int>& nodes :

@@ -166,6 +166,7 @@ TEST_CASE("the node and the range of an elastic job") {
   CHECK(parse(with(two_ranks(), "GROUP_RANK", "3")).node == "3");
   CHECK(parse(with(with(two_ranks(), "GROUP_RANK", "3"), "NODE_RANK", "2")).node == "2");
   CHECK(parse(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", "2:16")).most_ranks == 16);
+  CHECK(parse(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", "2:16")).least_ranks == 2);
   CHECK(parse(with(two_ranks(), "DSLAUNCH_ELASTIC_RANKS", "4:4")).most_ranks == 4);
   for (const char* bad :
        {"4", "4:", ":4", "5:4", "0:4", "1:4x", "1 :4", "1:99999999999999999999"}) {

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Elastic trainings on emulated GPUs over the fake NCCL: 4 -> 3 -> 4 ranks, a device that never does its part, and device memory that
+# ended ranks free late. The job goes on from memory with the bits of the undisturbed run.
+. "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
+. "$(dirname "$0")/../../support/elastic_jobs.sh" || exit 1
+plugin=$DS_TESTS/libdsengine_cuda_emulated.so
+nccl=$DS_TESTS/cuda_emulation/libnccl.so.2
+cublaslt=$DS_TESTS/cuda_libraries
+for file in "$plugin" "$nccl" "$cublaslt"; do
+  [ -e "$file" ] || { echo "skipped: no $file in this build"; exit 77; }
+done
+export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt
+export DS_EMULATION_DEVICES=4 DS_EMULATION_MEMORY=4294967296 TMPDIR=$work
+common=(device.backend=cuda determinism.virtual_ranks=4 batch.global=8 determinism.order=boundary train.steps=16 elastic.every=1)
+
+run_job 2 plain "${common[@]:0:5}"
+hash=$(summary_of plain weights_hash)
+[ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
+
+# A host is lost and comes back. Its ranks' memory is free only after a while.
+export DS_EMULATION_FREED_LATE=2000
+for stage in 0 3; do
+  job sizes$stage a,b,c,d zero.stage=$stage
+  wait_for 60 reached sizes$stage 3 && kill_agents sizes$stage 1
+  ended sizes$stage
+  says sizes$stage "resume   step [0-9]+ from memory \(4 ranks of epoch 0 -> 3 ranks"
+  says sizes$stage "resume   step [0-9]+ from memory \(3 ranks of epoch 1 -> 4 ranks"
+  says sizes$stage "of the device's memory are free, which is too little: waiting up to 30 s"
+done
+# Memory that does not come back is an error.
+DSLAUNCH_EPOCH=1 DS_EMULATION_FREED_LATE=1000000 start_rank 0 1 never "${common[@]}" comm.timeout=1
+wait "${pids[0]}"
+code=$?
+[ $code = 65 ] || fail "never: exit $code: $(cat "$work/never.0.out")"
+grep -q "waiting up to 2 s for memory that" "$work/never.0.out" && grep -q "of device memory per rank, the limit is 0 B" "$work/never.0.out" ||
+  fail "never: $(cat "$work/never.0.out")"
+pids=()
+unset DS_EMULATION_FREED_LATE
+
+# Each epoch, one operation of a device never happens. The ranks end, and the next epoch goes on.
+export DS_FAKE_NCCL=stop=1:60
+job stuck a,b zero.stage=2 comm.timeout=2
+ended stuck
+says stuck "resume   step [0-9]+ from memory \(2 ranks of epoch 0 -> 2 ranks"
+unset DS_FAKE_NCCL
+[ -z "$(ls "$work" | grep fake_nccl_)" ] || fail "the meeting places of NCCL are left: $(ls "$work" | grep fake_nccl_)"
+
+[ $failures = 0 ] && echo "elastic jobs on emulated GPUs: all as promised"
+exit $((failures > 0))

@@ -1,0 +1,45 @@
+# Sourced after train_ranks.sh by tests of elastic trainings under dslaunch: starts jobs, kills agents, and compares with the undisturbed
+# run, which is the job "plain" with the weights $hash. The test sets `common`, the keys of all its jobs.
+[ -x "$DS_BIN/dslaunch" ] || { echo "FAILED: $DS_BIN/dslaunch is to be built first"; exit 1; }
+
+# job NAME HOSTS KEYS...: in the background, with steps of at least 60 ms
+job() {
+  "$DS_BIN/dslaunch" -H "$2" --transport local --nodes 1:4 --max-restarts 9 "$work/train.toml" "log.dir=$work/$1" "${common[@]}" \
+    debug.slow_data=0:60 "${@:3}" >"$work/$1.out" 2>&1 </dev/null &
+  pids=($!)
+}
+# reached NAME STEPS: so many steps are logged
+reached() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | grep -c '"loss"')" -ge "$2" ]; }
+# ranks_of NAME NODE_RANK: processes of the ranks there
+ranks_of() {
+  local process
+  for process in $(pgrep -f "dsrunner .*log\.dir=$work/$1 "); do
+    tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "NODE_RANK=$2" && echo "$process"
+  done
+}
+parent_of() { sed -n 's/^PPid:[[:space:]]*//p' "/proc/$1/status"; }
+# agent_of NAME NODE_RANK
+agent_of() {
+  local rank shim
+  rank=$(ranks_of "$1" "$2" | head -1)
+  [ -n "$rank" ] && shim=$(parent_of "$rank") && [ "${shim:-0}" -gt 1 ] && parent_of "$shim"
+}
+# kill_agents NAME NODE_RANK...
+kill_agents() {
+  local node agent agents=()
+  for node in "${@:2}"; do
+    agent=$(agent_of "$1" "$node")
+    [ "${agent:-0}" -gt 1 ] || { fail "$1: no agent of node $node: $(cat "$work/$1.out")"; return; }
+    agents+=("$agent")
+  done
+  kill -9 "${agents[@]}"
+}
+ended() {
+  wait "${pids[0]}"
+  local code=$?
+  pids=()
+  [ $code = 0 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
+  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$work/plain" "$work/$1" >"$work/$1.check" ||
+    fail "$1: $(cat "$work/$1.check" "$work/$1.out")"
+}
+says() { grep -qE -- "$2" "$work/$1.out" || fail "$1: does not say '$2': $(cat "$work/$1.out")"; }
