@@ -19,7 +19,7 @@ pods_up "$dir/cluster" || exit 1
 RANDOM=$seed
 token=$(printf '5e%.0s' $(seq 32))
 job=campaign step_ms=25 least=1
-steps=$((seconds * 1000 / (step_ms * 2)))
+steps=$((seconds * 1000 / step_ms))
 changing_stage=$((RANDOM % 4))
 now_ms() { echo "${EPOCHREALTIME/./}" | sed 's/...$//'; }
 
@@ -97,9 +97,10 @@ while [ $SECONDS -lt $end ] && podctl running "$job.0"; do
   kind=${fault_names[RANDOM % ${#fault_names[@]}]}
   pod=$((RANDOM % (pods - 1) + 1))
   [ $kind != kill_rank ] || pod=$((RANDOM % pods)) # the root's own rank, too
-  before=$(set_step) at=$(now_ms)
-  [ "$before" -lt $((steps - 200)) ] || break
+  [ "$(set_step)" -lt $((steps - 200)) ] || break
+  at=$(now_ms)
   "fault_$kind" $pod || continue
+  before=$(set_step) # steps that ended while it was done to the pod do not count
   faults=$((faults + 1))
   if took=$(wait_step_after $((before + 1)) 60 "$at"); then
     echo "$kind $took" >> "$dir/times"

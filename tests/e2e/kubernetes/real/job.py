@@ -57,7 +57,8 @@ class Job:
         folder = f"/runs/{RUN}/{self.name}"
         training = [*TRAINING, f"train.steps={steps}", f"checkpoint.every={every}", f"log.dir={folder}/log", f"checkpoint.dir={folder}/checkpoints", *overrides]
         return self.cluster.dslaunch(
-            "k8s", "manifest", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space, "--nodes", "2",
+            "k8s", "manifest", "--kind", self.kind.name, "--name", self.name, "--namespace", self.space,
+            *(["--nodes", "2"] if "--nodes" not in options else []),
             "--image", self.cluster.image, "--cpu", "250m", "--leave", "30", *(MEMORY if "--memory" not in options else []),
             *(["--claim", f"{CLAIM}:/runs"] if what is None else []), *options, *(what or training))
 
