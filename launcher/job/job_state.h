@@ -186,7 +186,7 @@ class JobState {
   void drop_retired();
   // job_state_leave.cpp: hosts that leave because their nodes were told to end.
   void handle(const HostsEnd& event);
-  [[nodiscard]] bool too_few_stay() const;
+  [[nodiscard]] int staying() const;
   void let_hosts_leave();
   bool has_left(int host);
 

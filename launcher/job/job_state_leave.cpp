@@ -14,25 +14,24 @@ void JobState::handle(const HostsEnd& event) {
       ending_.push_back(host);
 }
 
-/// Returns whether fewer hosts than the job needs are there that were not told to end.
-bool JobState::too_few_stay() const {
-  if (!placed_ || phase_ > Phase::running) return false;
+/// Returns how many hosts are there that were not told to end.
+int JobState::staying() const {
   const auto stays = [this](int agent) {
     const int host = agent < 0 ? -1 : roster_.host_number(agent);
     return host >= 0 && !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
   };
-  return std::ranges::count_if(agents_by_node(), stays) +
-             std::ranges::count_if(roster_.waiting_agents(), stays) <
-         policy_.elastic->nodes.least;
+  return static_cast<int>(std::ranges::count_if(agents_by_node(), stays) +
+                          std::ranges::count_if(roster_.waiting_agents(), stays));
 }
 
 /// Lets hosts leave, of a training one at a time: each state is kept on two nodes, which could be
 /// the two that leave. The job stops as by TERM if too few would be left.
 void JobState::let_hosts_leave() {
   // Before the first step of an epoch, TERM would end the ranks of a training without a checkpoint.
-  const bool settled =
-      !policy_.trains || (phase_ == Phase::running && has_stepped() && !pause_by_);
-  if (settled && too_few_stay()) return obey_signal(SIGTERM);
+  const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pause_by_
+                                      : phase_ <= Phase::running;
+  const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
+  if (placed_ && staying() < least) return obey_signal(SIGTERM);
   const auto is_of = [this](int host) {
     return [this, host](int agent) { return agent >= 0 && roster_.host_number(agent) == host; };
   };

@@ -83,6 +83,15 @@ TEST_CASE("the job stops if fewer than MIN would stay") {
   CHECK(job.cause().signo == SIGTERM);
 }
 
+TEST_CASE("all hosts end, as when a batch system ends the job: it stops, also between two epochs") {
+  JobState job = changing_job(1, true);
+  job.on(exited(0, 143), kT0);
+  REQUIRE(job.phase_name() == "restarting");
+  job.on(HostsEnd{{0, 1, 2, 3}}, kT0);
+  CHECK(job.phase_name() == "stopping");
+  CHECK(job.cause().signo == SIGTERM);
+}
+
 TEST_CASE("before the first step of a training no host leaves") {
   JobPolicy policy{.max_restarts = 3, .trains = true};
   policy.elastic = ElasticPolicy{.nodes = {1, 2}, .max_wait = 60s};
