@@ -24,12 +24,16 @@ agent_of() {
   rank=$(ranks_of "$1" "$2" | head -1)
   [ -n "$rank" ] && shim=$(parent_of "$rank") && [ "${shim:-0}" -gt 1 ] && parent_of "$shim"
 }
-# kill_agents NAME NODE_RANK...
+# find_agent NAME NODE_RANK: sets agent
+find_agent() {
+  agent=$(agent_of "$@" 2>/dev/null)
+  [ "${agent:-0}" -gt 1 ]
+}
+# kill_agents NAME NODE_RANK...: ranks are away for a moment while a host joins
 kill_agents() {
   local node agent agents=()
   for node in "${@:2}"; do
-    agent=$(agent_of "$1" "$node")
-    [ "${agent:-0}" -gt 1 ] || { fail "$1: no agent of node $node: $(cat "$work/$1.out")"; return; }
+    wait_for 20 find_agent "$1" "$node" || { fail "$1: no agent of node $node: $(cat "$work/$1.out")"; return; }
     agents+=("$agent")
   done
   kill -9 "${agents[@]}"

@@ -11,7 +11,7 @@ err=$work/err
 "$work/bin/dslaunch" -H a,b --transport local --nodes 2:3 --verdict "$work/v.json" "$work/train.toml" "log.dir=$work/run" \
   determinism.virtual_ranks=6 batch.global=12 train.steps=5000 debug.slow_data=0:50 >"$work/out" 2>"$err" </dev/null &
 pids=($!)
-steps() { grep -c '"loss"' "$work/run/metrics.jsonl" 2>/dev/null; }
+steps() { cat "$work/run/metrics.jsonl" 2>/dev/null | grep -c '"loss"'; }
 reached() { [ "$(steps)" -ge "$1" ]; }
 says() { grep -qE -- "$1" "$err"; }
 scale() { "$work/bin/dslaunch" scale "$@" >"$work/scale" 2>&1 || fail "scale $*: $(cat "$work/scale")"; }

@@ -6,7 +6,6 @@
 mkdir "$work/disk"
 common=(determinism.virtual_ranks=12 batch.global=24 determinism.order=boundary train.steps=40 optimizer.clip=0.5 elastic.every=1)
 
-
 run_job 2 plain "${common[@]:0:5}"
 hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
