@@ -38,7 +38,7 @@ pids=()
 unset DS_EMULATION_FREED_LATE
 
 # Each epoch, one operation of a device never happens. The ranks end, and the next epoch goes on.
-export DS_FAKE_NCCL=stop=1:60
+export DS_FAKE_NCCL=stop=1:40
 job stuck a,b zero.stage=2 comm.timeout=2
 ended stuck
 says stuck "resume   step [0-9]+ from memory \(2 ranks of epoch 0 -> 2 ranks"
