@@ -39,6 +39,10 @@ ended() {
   local code=$?
   pids=()
   [ $code = 0 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
+  same "$1"
+}
+# same NAME: weights as undisturbed, and each step has its loss and norm, also when it ran again
+same() {
   [ "$(summary_of "$1" weights_hash)" = "$hash" ] || fail "$1: weights $(summary_of "$1" weights_hash), undisturbed $hash: $(cat "$work/$1.out")"
   python3 - "$work/plain/metrics.jsonl" "$work/$1/metrics.jsonl" <<'END' || fail "$1: metrics.jsonl differs: $(cat "$work/$1.out")"
 import json, sys
