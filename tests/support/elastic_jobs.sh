@@ -43,6 +43,10 @@ ended() {
   local code=$?
   pids=()
   [ $code = 0 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
+  same "$1"
+}
+# same NAME: weights, and loss and norm of each step, as undisturbed
+same() {
   python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$work/plain" "$work/$1" >"$work/$1.check" ||
     fail "$1: $(cat "$work/$1.check" "$work/$1.out")"
 }

@@ -17,16 +17,23 @@ run_job 2 plain "${common[@]:0:5}"
 hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
 
-# A host is lost and comes back. Its ranks' memory is free only after a while.
+# 4 -> 3 -> 4 ranks by a loss and a pause; the memory of ended ranks is free only after a while. elastic_agents stands for the agents.
 export DS_EMULATION_FREED_LATE=2000
 for stage in 0 3; do
-  job sizes$stage a,b,c,d zero.stage=$stage
-  wait_for 60 reached sizes$stage 3 && kill_agents sizes$stage 1
-  ended sizes$stage
-  says sizes$stage "resume   step [0-9]+ from memory \(4 ranks of epoch 0 -> 3 ranks"
-  says sizes$stage "resume   step [0-9]+ from memory \(3 ranks of epoch 1 -> 4 ranks"
-  says sizes$stage "of the device's memory are free, which is too little: waiting up to 30 s"
+  name=sizes$stage
+  DSLAUNCH_JOB_ID="job-$name" timeout 200 "$DS_TESTS/elastic_agents" "$work/$name" "a,b,c,d:1 lose b at 4; a,c,d:1 pause at 8; a,c,d,e:1 end" "$dsrunner" \
+    "$work/train.toml" "log.dir=$work/$name" "${common[@]}" zero.stage=$stage debug.slow_data=0:40 >"$work/$name.agents" 2>&1 </dev/null
+  cat "$work/$name".e*.r0.out >"$work/$name.out"
+  same $name
+  says $name "resume   step [0-9]+ from memory \(4 ranks of epoch 0 -> 3 ranks"
+  says $name "resume   step [0-9]+ from memory \(3 ranks of epoch 1 -> 4 ranks"
+  says $name "of the device's memory are free, which is too little: waiting up to 30 s"
 done
+# An agent is killed under dslaunch.
+job lost a,b,c,d zero.stage=2
+wait_for 60 reached lost 3 && kill_agents lost 1
+ended lost
+says lost "resume   step [0-9]+ from memory \(4 ranks of epoch 0"
 # Memory that does not come back is an error.
 DSLAUNCH_EPOCH=1 DS_EMULATION_FREED_LATE=1000000 start_rank 0 1 never "${common[@]}" comm.timeout=1
 wait "${pids[0]}"
@@ -38,7 +45,7 @@ pids=()
 unset DS_EMULATION_FREED_LATE
 
 # Each epoch, one operation of a device never happens. The ranks end, and the next epoch goes on.
-export DS_FAKE_NCCL=stop=1:60
+export DS_FAKE_NCCL=stop=1:40
 job stuck a,b zero.stage=2 comm.timeout=2
 ended stuck
 says stuck "resume   step [0-9]+ from memory \(2 ranks of epoch 0 -> 2 ranks"
