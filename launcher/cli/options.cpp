@@ -171,8 +171,11 @@ void check_pod_options(const Options& options) {
       usage_error(fmt::format("{} needs {}", option, what),
                   "without Kubernetes, give hosts with --hostfile or --host");
   };
-  if (options.reach.transport != TransportChoice::join || !pods.k8s) {
-    constexpr std::string_view kJoins = "--k8s --transport join";
+  const bool joins = options.reach.transport == TransportChoice::join && pods.k8s;
+  const bool may_be_open = options.failure.nodes && !pods.k8s;  // in a Slurm allocation
+  if (!joins && !may_be_open) {
+    constexpr std::string_view kJoins =
+        "--k8s --transport join, or --nodes MIN:MAX in a Slurm allocation";
     needs(pods.job_id.has_value(), "--job-id", kJoins);
     needs(pods.join_port.has_value(), "--join-port", kJoins);
     needs(pods.key_file.has_value(), "--key-file", kJoins);
@@ -218,9 +221,14 @@ void check_agent_options(const Options& options) {
   if (!pods.join)
     usage_error("dslaunch agent accepts options only with --join",
                 "without options only dslaunch itself starts it, on nodes");
-  if (pods.root && runs)
-    usage_error("--root and a command cannot be combined",
-                "with --root the root gives the command");
+  if (pods.root && runs && (pods.peers || !options.failure.nodes))
+    usage_error(pods.peers ? "--root, --peers and a command cannot be combined"
+                           : "--root and a command cannot be combined without --nodes MIN:MAX",
+                "the root has the command; its node is found by --root and --nodes, or by --peers");
+  if (pods.root && runs && options.failure.nodes->most == 0)
+    usage_error("--nodes MIN: needs a MAX with --root", "give the largest number of nodes");
+  if (pods.node_name && (!pods.root || pods.peers))
+    usage_error("--node-name needs --root, without --peers", "--peers has the names of all nodes");
   if (!pods.root && !runs)
     usage_error("nothing to run", "dslaunch agent --join [options] -- COMMAND; or --root HOST");
   if (pods.nodes && pods.node_rank && *pods.node_rank >= pods.nodes->most)

@@ -89,6 +89,7 @@ struct PodOptions {
   bool join = false;
   std::optional<int> node_rank;
   std::optional<RootWord> root;
+  std::optional<std::string> node_name;  // of this node, if no peers are named
   AfterSuccess on_success = AfterSuccess::exit;
 };
 

@@ -72,9 +72,17 @@ constexpr OptionDef<PodOptions> kJoiningOptions[] = {
        part.node_rank = number_value(given, 0, kMaxNodes - 1);
      }},
     {{"--root", "HOST[:PORT]",
-      "Address of a separate root, which has the command and runs\n"
-      "dslaunch --k8s --transport join"},
+      "Address of the root. With a command, the node that has this address is\n"
+      "the root; without, the root runs elsewhere and has the command"},
      [](PodOptions& part, const GivenOption& given) { part.root = root_value(given); }},
+    {{"--node-name", "NAME",
+      "Name of this node in a job without peers (default: SLURMD_NODENAME,\n"
+      "or the host name)"},
+     [](PodOptions& part, const GivenOption& given) {
+       if (!may_be_host_name(given.value))
+         usage_error(fmt::format("{} must be a host name, not '{}'", given.name, given.value));
+       part.node_name = given.value;
+     }},
     {{"--on-success", "exit|idle",
       "Exit after success, or stay until TERM (idle), for pods that are\n"
       "restarted when they exit (StatefulSet, LeaderWorkerSet) (default: exit)"},
@@ -117,12 +125,7 @@ RootWord root_value(const GivenOption& given) {
     root.host = std::string(text.substr(0, colon));
     if (colon != std::string_view::npos) root.port = port_value(given, text.substr(colon + 1));
   }
-  const auto allowed = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';
-  };
-  const bool good = !root.host.empty() && root.host.front() != '-' &&
-                    std::all_of(root.host.begin(), root.host.end(), allowed);
-  if (!good) fail_root(given);
+  if (!may_be_host_name(root.host)) fail_root(given);
   return root;
 }
 

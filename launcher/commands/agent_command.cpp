@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <asio/io_context.hpp>
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
@@ -19,9 +20,12 @@
 #include "launcher/commands/start/job_request.h"
 #include "launcher/commands/start/joined_job.h"
 #include "launcher/commands/start/routes.h"
+#include "launcher/dns/dns_lookup.h"
+#include "launcher/hosts/host_word.h"
 #include "launcher/join/join_key.h"
 #include "launcher/join/joiner.h"
 #include "launcher/slurm/agent_steps.h"
+#include "launcher/sources/own_names.h"
 #include "launcher/sources/peers.h"
 #include "launcher/sources/world.h"
 #include "launcher/transport/ssh/ssh_files.h"
@@ -36,29 +40,27 @@ same command line. ssh, the Kubernetes API and a launcher pod are not needed.
 
     dslaunch agent --join [options] -- COMMAND ARGS...
     dslaunch agent --join [options] train.toml [key=value ...]
+    dslaunch agent --join --root HOST --nodes MIN:MAX [options] -- COMMAND ARGS...
     dslaunch agent --join --root HOST [options]
 
 The names of all nodes and the index of this node come from --peers and --node-rank, or from the
 environment of a pod of an Indexed Job, JobSet, StatefulSet, LeaderWorkerSet or Volcano job. The
 node with index 0 is the root: it waits for the others, starts the ranks everywhere and tells all
-nodes the result; all nodes exit with the same code. With --root the root runs elsewhere and has the
-command. Nodes first prove a shared secret to each other: DSLAUNCH_TOKEN, or see --key-file.
+nodes the result; all nodes exit with the same code. With --root and a command no names are needed:
+the node that has the address HOST is the root, and the others join it. With --root and no command
+the root runs elsewhere. Nodes first prove a shared secret to each other: DSLAUNCH_TOKEN, or see
+--key-file.
 
 TERM to any node stops the job on all nodes. With --nodes MIN:MAX, a node other than the root leaves
 the job instead, as long as at least MIN are left. If the agent is the first process of a container,
-it also reaps the processes that its ranks leave behind. The options of dslaunch for ranks, failures,
-output and MASTER_ADDR are accepted too; those of the root apply.)";
+it also reaps the processes that its ranks leave behind. The options of dslaunch for ranks,
+failures, output and MASTER_ADDR are accepted too; those of the root apply.)";
+
+/// As torchrun's: time for further nodes once MIN are there.
+constexpr std::chrono::seconds kLastCall{30};
 
 void leave_report(TerminationLog& log, const std::string& report) {
   if (const auto problem = log.write(report)) say_line(*problem);
-}
-
-/// Returns the key from the options, the environment or a mounted file (find_join_key), and removes
-/// the token from this process's environment.   Errors:  Error{config}.
-JoinKey key_of_job(const PodOptions& pods) {
-  const FoundJoinKey found = find_join_key(pods.key_file, local_user().home, own_variable);
-  hide_join_token();
-  return found.key;
 }
 
 /// Returns the setup of a job of pods, which reports to `log`.
@@ -110,7 +112,57 @@ int run_joining(const Options& options, const Peers& peers, TerminationLog& log)
   return code;
 }
 
+/// Returns whether the node only knows its root, not its peers.
+bool knows_root_only(const Options& options) {
+  const bool runs = !options.command.empty() || options.train;
+  return options.pods.root && !options.pods.peers && (runs || !in_pod());
+}
+
+std::string own_node_name(const PodOptions& pods) {
+  if (pods.node_name) return *pods.node_name;
+  return own_variable("SLURMD_NODENAME").value_or(this_world().hostname);
+}
+
+/// Returns whether this node has the name or an address of the root.
+bool is_root_here(const std::string& root, const std::string& own_name) {
+  const OwnNames own = own_names();
+  Host host;
+  host.name = root;
+  if (root == own_name || is_own_host(host, own)) return true;
+  bool here = false;
+  asio::io_context io(1);
+  DnsLookup lookup(io);
+  lookup.look_up(root, [&](const DnsResult& result) {
+    here = std::ranges::any_of(result.addresses, [&](const auto& address) {
+      return std::ranges::count(own.addresses, address.to_string()) > 0;
+    });
+  });
+  io.run();
+  return here;
+}
+
+/// Runs a node that finds the others by the address of the root.
+int run_at_root(const Options& options, TerminationLog& log) {
+  const RootWord root = root_of(options.pods, {});
+  Peers peers;
+  peers.names = peers.dial = {own_node_name(options.pods)};
+  const bool runs = !options.command.empty() || options.train;
+  if (!runs || !is_root_here(root.host, peers.names.front()))
+    return run_joining(options, peers, log);
+  peers.job = fmt::format("{}:{}", root.host, root.port);
+  JobParts parts = job_parts(options);
+  JoinedJobSetup setup = joined_setup(options, peers, log);
+  setup.dial_of = nullptr;
+  setup.bind_address = read_address(root.host);
+  setup.own_place = peers.names.front();
+  setup.open = OpenJob{.slots = options.pods.slots, .last_call = kLastCall};
+  say_line(fmt::format("this node, {}, is the root: {} to {} nodes", *setup.own_place,
+                       options.failure.nodes->least, options.failure.nodes->most));
+  return run_joined_job(options, setup, std::move(parts));
+}
+
 int run_node(Options options, TerminationLog& log) {
+  if (knows_root_only(options)) return run_at_root(options, log);
   const Peers peers = find_peers(this_world(), peer_request(options));
   say_line(peers.line);
   const int count = static_cast<int>(peers.names.size());

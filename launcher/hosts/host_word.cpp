@@ -121,6 +121,15 @@ std::size_t end_of_expression(const SourceLine& line, Word word) {
 
 }  // namespace
 
+bool may_be_host_name(std::string_view text) {
+  constexpr std::size_t kLongest = 253;  // RFC 1035, without the final dot
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';
+  };
+  return !text.empty() && text.size() <= kLongest && text.front() != '-' &&
+         std::ranges::all_of(text, allowed);
+}
+
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShown = 60;
   return text.size() <= kShown ? fmt::format("'{}'", text)

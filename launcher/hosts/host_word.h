@@ -49,6 +49,9 @@ std::string read_user(const SourceLine& line, Word word);
 /// Returns an IPv4 or IPv6 address without brackets; empty if `text` is not an address.
 std::string read_address(std::string_view text);
 
+/// Returns whether the text has only characters of host names and addresses, and a possible length.
+bool may_be_host_name(std::string_view text);
+
 /// Returns 'text' in quotes, cut if it is long.
 std::string quoted(std::string_view text);
 

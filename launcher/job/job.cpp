@@ -9,7 +9,6 @@
 #include "engine/base/error.h"
 #include "launcher/job/job_facts.h"
 #include "launcher/job/job_loop.h"
-#include "launcher/job/scale.h"
 #include "launcher/job/spec.h"
 #include "launcher/job/verdict.h"
 #include "launcher/job/verdict_file.h"
@@ -24,7 +23,8 @@ constexpr std::size_t kErrorFilesKept = 64;
 JobPolicy policy_of(const JobRequest& request) {
   JobPolicy policy = request.policy;
   policy.trains = request.trains;
-  const bool elsewhere = std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
+  const bool elsewhere =
+      request.open || std::ranges::count(request.routes, false, &NodeRoute::local) > 0;
   const bool several =
       policy.elastic ? policy.elastic->nodes.most > 1 : request.placement.nodes.size() > 1;
   policy.find_master = elsewhere && several && request.master.address.empty();
@@ -119,7 +119,8 @@ int Job::run() {
   if (request_.on_begin)
     request_.on_begin(
         {.signal = [this](int signo) { take_signal({signo}); },
-         .leave = [this](const std::vector<std::string>& names) { let_leave(names); }});
+         .leave = [this](const std::vector<std::string>& names) { let_leave(names); },
+         .add = [this](const Host& host, const NodeRoute& route) { return add(host, route); }});
   feed(Start{});
   io_.run();
   DS_ASSERT(code_);
@@ -292,6 +293,19 @@ ScaleAnswer Job::scale(const ScaleRequest& request) {
   if (phase == "stopping" || phase == "finished") return {true, "it is stopping"};
   if (!request.add.empty() && !request_.route_to)
     return {true, "its nodes dial in: start dslaunch agent --join on a new one"};
+  const ScaleFacts facts = scale_facts();
+  ScalePlan plan = plan_scale(facts, {request.nodes, request.add, request.remove});
+  if (!plan.problem.empty()) return {true, std::move(plan.problem)};
+  for (const int host : plan.retire) feed(HostRetired{host});
+  for (const Host& host : plan.add) {
+    request_.routes.push_back(request_.route_to(host));
+    feed(HostAdded{host});
+  }
+  if (plan.most_nodes != facts.most_nodes) feed(SizeWanted{plan.most_nodes});
+  return {false, std::move(plan.text)};
+}
+
+ScaleFacts Job::scale_facts() const {
   ScaleFacts facts{.nodes = request_.policy.elastic->nodes,
                    .most_nodes = state_.most_nodes(),
                    .hosts = state_.agents().hosts(),
@@ -303,15 +317,23 @@ ScaleAnswer Job::scale(const ScaleRequest& request) {
   facts.most_world = request_.widest->world_size();
   for (const Node& node : request_.widest->nodes)
     facts.most_ranks = std::max(facts.most_ranks, static_cast<int>(node.ranks.size()));
-  ScalePlan plan = plan_scale(facts, {request.nodes, request.add, request.remove});
-  if (!plan.problem.empty()) return {true, std::move(plan.problem)};
-  for (const int host : plan.retire) feed(HostRetired{host});
-  for (const Host& host : plan.add) {
-    request_.routes.push_back(request_.route_to(host));
-    feed(HostAdded{host});
-  }
-  if (plan.most_nodes != facts.most_nodes) feed(SizeWanted{plan.most_nodes});
-  return {false, std::move(plan.text)};
+  return facts;
+}
+
+std::string Job::add(const Host& host, const NodeRoute& route) {
+  if (!state_.elastic()) return "the number of nodes of this job is fixed";
+  const std::vector<Host>& hosts = state_.agents().hosts();
+  for (int number = 0; number < std::ssize(hosts); ++number)
+    if (hosts[static_cast<std::size_t>(number)].name == host.name && !state_.is_retired(number))
+      return {};
+  const bool is_v6 = host.name.find(':') != std::string::npos;
+  const std::string name = is_v6 ? "[" + host.name + "]" : host.name;
+  const ScalePlan plan =
+      plan_scale(scale_facts(), {.add = {name + ":" + std::to_string(host.slots)}});
+  if (!plan.problem.empty()) return plan.problem;
+  request_.routes.push_back(route);
+  feed(HostAdded{host});
+  return {};
 }
 
 std::string Job::ask_for_checkpoint() {

@@ -25,11 +25,15 @@ struct Program {
   std::string working_directory{};
 };
 
+/// What a running job may be asked to do.
 struct JobOrders {
   std::function<void(int signo)> signal;  // like HUP, INT or TERM to this process
   /// The nodes of these hosts were told to end. They leave the job, or it stops as by TERM if too
   /// few would be left. Only for a job whose number of nodes may change.
   std::function<void(const std::vector<std::string>& hosts)> leave;
+  /// Adds a host whose node has dialed in; nothing happens if it is in the job already. Returns why
+  /// it cannot take part; else empty.
+  std::function<std::string(const Host& host, const NodeRoute& route)> add;
 };
 
 struct JobRequest {
@@ -57,6 +61,7 @@ struct JobRequest {
   std::vector<Host> spares;            // stand in for hosts that cannot be used or are lost
   std::vector<NodeRoute> routes;       // by node rank, then by spare
   std::function<NodeRoute(const Host&)> route_to{};  // of a host that is added; null: none can be
+  bool open = false;                                 // JobOrders::add may add hosts that dial in
   int in_fd = 0;
   int out_fd = 1;
   int err_fd = 2;

@@ -16,6 +16,7 @@
 #include "launcher/job/mpir_table.h"
 #include "launcher/job/output_hub.h"
 #include "launcher/job/rank_environment.h"
+#include "launcher/job/scale.h"
 #include "launcher/job/start_phases.h"
 #include "launcher/job/training.h"
 #include "launcher/job/verdict_text.h"
@@ -46,6 +47,9 @@ class Job {
   void order_pause() { send_to_busy(OrderRank{.order = OrderRank::Order::pause}); }
   std::string ask_for_checkpoint();
   ScaleAnswer scale(const ScaleRequest& request);
+  [[nodiscard]] ScaleFacts scale_facts() const;
+  /// As JobOrders::add.
+  std::string add(const Host& host, const NodeRoute& route);
   void describe_training(JobInfo& info) const {
     info.trains = request_.trains;
     info.phase = phases_.newest();

@@ -132,8 +132,8 @@ FoundJoinKey find_join_key(
       return {JoinKey::from_secret(trimmed(*text), path), "the private key " + path};
   }
   throw Error(ErrorKind::config, "no secret was found that the nodes of this job share",
-              fmt::format("give the same one to all: {} (from a Kubernetes secret), {}, --key-file "
-                          "FILE, or an ssh key mounted at ~/.ssh/id_rsa",
+              fmt::format("make one with: openssl rand -hex 32; give it to all nodes: {} (from a "
+                          "Kubernetes secret), {}, --key-file FILE, or a mounted ~/.ssh/id_rsa",
                           kTokenName, kTokenFileName));
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
+#include "launcher/hosts/host_word.h"
 #include "launcher/wire/fields.h"
 
 namespace ds::launcher {
@@ -123,10 +124,12 @@ std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms
         fmt::format("{}: incompatible dslaunch there (join protocol {:x}, the root "
                     "speaks {:x}); install the same build on all nodes",
                     hello.place, hello.version, kJoinVersion));
-  if (hello.job != terms.job)  // not final: the lookup may have returned an old address
+  if (hello.job != terms.job &&
+      !(terms.open && hello.job.empty()))  // not final: the lookup may have returned an old address
     return JoinRefused{false, contract::kExitUnreachable,
                        fmt::format("this is the root of job {}, and {} belongs to job {}",
                                    terms.job, hello.place, hello.job)};
+  if (terms.open && may_be_host_name(hello.place)) return std::nullopt;
   if (std::find(terms.places.begin(), terms.places.end(), hello.place) == terms.places.end())
     return final_refusal(contract::kExitConfig,
                          fmt::format("{} is not a place of job {}, which has {} ({})", hello.place,

@@ -117,6 +117,8 @@ struct JoinTerms {
   const std::string& job;
   const std::vector<std::string>& places;
   bool present_is_silent = false;  // no recent frame of the present node
+  /// Nodes of other names may join too. Such a node need not name the job: the key says it.
+  bool open = false;
 };
 
 /// Returns the decision about a hello: checks version, job, place, then age. `present`: the node

@@ -10,6 +10,7 @@
 #include <asio/post.hpp>
 #include <utility>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/own_host_name.h"
 
@@ -33,7 +34,7 @@ JoinServerOptions with_silence(JoinServerOptions options) {
   return options;
 }
 
-void refuse(JoinConnection& connection, const JoinRefused& refusal) {
+void refuse_node(JoinConnection& connection, const JoinRefused& refusal) {
   connection.send(refusal);
   connection.close();
 }
@@ -130,6 +131,14 @@ void JoinServer::tell(const std::string& news) {
     if (place.connection) place.connection->send(JoinNews{news});
 }
 
+void JoinServer::refuse(const std::string& place, const std::string& why) {
+  const auto found = places_.find(place);
+  if (found == places_.end() || !found->second.connection) return;
+  say_once(fmt::format("{} was refused: {}", place, why));
+  refuse_node(*found->second.connection, {true, contract::kExitConfig, why});
+  empty(found->second);
+}
+
 void JoinServer::let_go(const std::string& place, int code) {
   const auto found = places_.find(place);
   if (found == places_.end() || !found->second.connection) return;
@@ -209,17 +218,17 @@ void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
   if (std::ranges::count(strangers_, connection) == 0) return;  // a second hello
   const auto found = places_.find(hello.place);
   const auto& present = found == places_.end() ? std::nullopt : found->second.node;
-  JoinJudgement judgement =
-      judge_join(hello, connection->peer_address(),
-                 {options_.job, options_.places, present && is_silent(found->second)}, present);
+  JoinJudgement judgement = judge_join(
+      hello, connection->peer_address(),
+      {options_.job, options_.places, present && is_silent(found->second), options_.open}, present);
   if (!judgement.say.empty()) say_once(judgement.say);
-  if (judgement.refusal) return refuse(*connection, *judgement.refusal);
+  if (judgement.refusal) return refuse_node(*connection, *judgement.refusal);
   std::erase(strangers_, connection);
   if (over_) {
     connection->send(*over_);
     return connection->close();
   }
-  Place& place = found->second;
+  Place& place = places_[hello.place];
   if (place.connection) replace(place, judgement);
   place.connection = connection;
   by_connection_[connection.get()] = &place;
@@ -242,7 +251,7 @@ void JoinServer::replace(Place& place, const JoinJudgement& judgement) {
   by_connection_.erase(old.get());
   place.leaves_with.reset();
   if (judgement.fence) {
-    refuse(*old, *judgement.fence);
+    refuse_node(*old, *judgement.fence);
   } else {
     old->abandon();
   }

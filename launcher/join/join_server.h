@@ -118,6 +118,7 @@ struct JoinServerOptions {
   JoinKey key;
   std::string job;                  // of JoinHello; a node of another job is refused and may retry
   std::vector<std::string> places;  // hosts that may join
+  bool open = false;  // nodes of other names may join too, and get places of their own
   std::uint16_t port = 0;           // 0: any free port
   std::string bind_address;         // numeric; empty: all addresses, IPv4 and IPv6
   /// A waiting node is lost after this; also TCP_USER_TIMEOUT.
@@ -151,9 +152,17 @@ class JoinServer final : public Transport {
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   /// Returns the node that fills a place; null if there is none.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
+  /// Returns whether the job waits for a node to fill this place.
+  [[nodiscard]] bool awaits(const std::string& place) const {
+    const auto found = places_.find(place);
+    return found != places_.end() && !over_ && found->second.link != nullptr &&
+           found->second.link->waits();
+  }
   std::unique_ptr<Channel> open(const Host& host, ChannelEvents events) override;
   /// Sends a progress message to every connected node.
   void tell(const std::string& news);
+  /// Refuses the node of a place for good; the place stays.
+  void refuse(const std::string& place, const std::string& why);
   /// Lets the node of a place end with this code, once its agent has ended; the job goes on.
   void let_go(const std::string& place, int code);
   /// Sends the end of the job to every node; calls `done` when all have it, or after 2 s.

@@ -41,6 +41,20 @@ class Gathering {
     return names;
   }
 
+  /// Returns whether the job may begin with the nodes that are there.
+  bool complete(const std::vector<std::string>& names) {
+    const std::size_t count = here(names);
+    if (request_.most && count >= *request_.most) return true;
+    const auto comes = [this](const std::string& place) {
+      return !request_.is_out || !request_.is_out(place);
+    };
+    if (std::ranges::any_of(names, comes)) return false;
+    if (names.empty() && !request_.guests) return true;
+    if (request_.least && count < *request_.least) return false;
+    if (!enough_since_) enough_since_ = Clock::now();
+    return Clock::now() - *enough_since_ >= request_.last_call;
+  }
+
   /// Prints lines and starts lookups when their time has come. Returns how the wait ends; nothing
   /// while it goes on.
   std::optional<Gathered> look(const std::vector<std::string>& names) {
@@ -54,14 +68,13 @@ class Gathering {
         return Gathered{contract::kExitUnreachable, *reason};
     }
     if (now - started_ >= request_.wait) {
-      if (request_.least && request_.places.size() - names.size() >= *request_.least)
-        return Gathered{};
+      if (request_.least && here(names) >= *request_.least) return Gathered{};
       return Gathered{contract::kExitUnreachable, line_of(names, now)};
     }
     if (knocker_) knock(names, now);
     if (names.size() != missing_) changed_ = now;
     missing_ = names.size();
-    if (request_.least && request_.places.size() - names.size() >= *request_.least &&
+    if (request_.least && here(names) >= *request_.least && !names.empty() &&
         now - changed_ >= kSettled && none_exists(names)) {
       request_.say(line_of(names, now) + "; beginning without them");
       return Gathered{};
@@ -76,6 +89,11 @@ class Gathering {
   }
 
  private:
+  /// Returns how many nodes are there, without the root's own.
+  [[nodiscard]] std::size_t here(const std::vector<std::string>& names) const {
+    return request_.places.size() - names.size() + (request_.guests ? request_.guests() : 0);
+  }
+
   /// Knocks at missing places. Most nodes have joined before the first knock, so that DNS caches
   /// learn no addresses that the next start would find outdated.
   void knock(const std::vector<std::string>& names, Clock::time_point now) {
@@ -100,6 +118,9 @@ class Gathering {
 
   [[nodiscard]] std::string line_of(const std::vector<std::string>& names, Clock::time_point now) {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
+    if (request_.guests && names.empty())
+      return fmt::format("{} of at least {} nodes are here after {} s", here(names) + request_.here,
+                         request_.least.value_or(0) + request_.here, since.count());
     const std::size_t all = request_.places.size() + request_.here;
     if (!knocker_) return waiting_line(all, names, since, request_.stage_of);
     return waiting_line(all, names, since,
@@ -120,6 +141,7 @@ class Gathering {
   std::size_t missing_ = 0;
   Clock::time_point asked_ = started_;
   Clock::time_point next_knock_;
+  std::optional<Clock::time_point> enough_since_;
 };
 
 }  // namespace
@@ -141,8 +163,7 @@ Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& r
   Gathering gathering(io, server, request);
   while (true) {
     const std::vector<std::string> names = gathering.missing();
-    const std::size_t present = request.places.size() - names.size();
-    if (names.empty() || (request.most && present >= *request.most)) return {};
+    if (gathering.complete(names)) return {};
     if (auto end = gathering.look(names)) return *std::move(end);
     io.restart();
     io.run_for(kLook);

@@ -20,6 +20,13 @@ struct GatherRequest {
   // Of jobs whose number of nodes may change: so many places suffice after `wait`, or once DNS has
   // no record of any missing place for some seconds; and the wait ends once `most` are there.
   std::optional<std::size_t> least{}, most{};
+  /// Returns how many nodes are there beside those of `places`. Set for an open job, which begins
+  /// `last_call` after `least` nodes are there, so that others may still come.
+  std::function<std::size_t()> guests{};
+  std::chrono::milliseconds last_call{0};
+  /// Returns whether a missing place will not be filled, so that `least` places suffice. May be
+  /// empty.
+  std::function<bool(const std::string& place)> is_out{};
   /// Returns the DNS name of a place. If set, missing places are looked up, for their states, and
   /// knocked at on `port` (knock.h). May be empty.
   std::function<std::string(const std::string& place)> dial_of;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <csignal>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/base/contract.h"
@@ -21,10 +23,12 @@
 #include "launcher/commands/start/check_config.h"
 #include "launcher/commands/start/find_hosts.h"
 #include "launcher/commands/start/gather.h"
+#include "launcher/commands/start/guests.h"
 #include "launcher/commands/start/job_request.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
+#include "launcher/transport/ssh/ssh_files.h"
 
 namespace ds::launcher {
 
@@ -48,6 +52,8 @@ class JoinedJob {
         io_(1),
         local_(make_local_transport(io_)),
         server_(io_, server_options(), server_events()),
+        guests_(server_, names_of_places(),
+                [this](const JoinedNode& node) { return slots_of(node); }),
         signals_(io_, SIGHUP, SIGINT, SIGTERM) {
     signals_.async_wait([this](const asio::error_code& error, int signo) {
       if (!error) told_ = signo;
@@ -66,6 +72,7 @@ class JoinedJob {
       say(gathered.reason);
       return finish(*gathered.code, gathered.reason);
     }
+    if (setup_.on_gathered) setup_.on_gathered();
     try {
       return run_placed(std::move(parts));
     } catch (const Error& error) {
@@ -87,6 +94,7 @@ class JoinedJob {
     JoinServerOptions server{.key = setup_.key,
                              .job = setup_.job,
                              .places = {},
+                             .open = setup_.open.has_value(),
                              .port = setup_.port,
                              .bind_address = setup_.bind_address,
                              .silence = options_.failure.node_timeout};
@@ -96,7 +104,7 @@ class JoinedJob {
 
   JoinServerEvents server_events() {
     return {
-        .on_joined = {},
+        .on_joined = [this](const JoinedNode& node) { guests_.joined(node); },
         .on_left = [this](const std::string& place,
                           const std::string& why) { say(fmt::format("{} left: {}", place, why)); },
         .on_leaving = [this](const std::string& place, int signo) { leave(place, signo); },
@@ -106,7 +114,8 @@ class JoinedJob {
   /// When one node asks to stop, the whole job stops, unless the number of its nodes may change.
   /// Later requests of the same kind change nothing.
   void leave(const std::string& place, int signo) {
-    if (options_.failure.nodes) return leave_alone(place, signo);
+    const bool together = setup_.decide_after.count() > 0 && !guests_.is_guest(place);
+    if (options_.failure.nodes && !together) return leave_alone(place, signo);
     if (!stop_requests_.counts(place)) return;
     if (setup_.decide_after.count() == 0) return decide(place, signo);
     stop_delay_.expires_after(setup_.decide_after);
@@ -126,6 +135,8 @@ class JoinedJob {
     say(fmt::format("{} was told to end ({})", place, signal_name(signo)));
     leaves_with_[place] = contract::kExitSignalBase + signo;
     if (!orders_) return let_go(place);  // the ranks are not placed yet
+    // The ranks of a guest in Slurm have got the same signal and will end.
+    if (setup_.decide_after.count() > 0) return orders_->leave({place});
     leavers_.push_back(place);
     if (leavers_.size() > 1) return;
     stop_delay_.expires_after(kLeaversTogether);
@@ -141,6 +152,12 @@ class JoinedJob {
 
   [[nodiscard]] bool is_own(const std::string& place) const { return setup_.own_place == place; }
 
+  [[nodiscard]] std::set<std::string> names_of_places() const {
+    std::set<std::string> names;
+    for (const Host& place : setup_.places) names.insert(place.name);
+    return names;
+  }
+
   GatherRequest gather_request() {
     GatherRequest request{.places = {},
                           .wait = setup_.wait,
@@ -153,6 +170,11 @@ class JoinedJob {
                           .say = [this](const std::string& text) { say(text); }};
     for (const Host& place : setup_.places)
       if (!is_own(place.name)) request.places.push_back(place.name);
+    if (setup_.open) {
+      request.guests = [this] { return guests_.hosts().size(); };
+      request.last_call = setup_.open->last_call;
+    }
+    request.is_out = setup_.is_out;
     if (const auto& nodes = options_.failure.nodes) {
       const auto others = [&](int all) {
         return static_cast<std::size_t>(std::max(all, 1)) - std::min<std::size_t>(request.here, 1);
@@ -161,6 +183,19 @@ class JoinedJob {
       if (nodes->most > 0) request.most = others(nodes->most);
     }
     return request;
+  }
+
+  /// Returns the slots of a host where the options do not give them.
+  [[nodiscard]] int slots_by_facts(const Hello& facts) const {
+    const RankMap& map = options_.hosts.map;
+    if (map.per_part > 0) return slots_by_part(map, facts);
+    return facts.devices.empty() ? 1 : auto_slots(facts);
+  }
+
+  /// Returns the slots of a guest.
+  [[nodiscard]] int slots_of(const JoinedNode& guest) const {
+    const bool given = setup_.open->slots != kAutoSlots && options_.hosts.map.per_part == 0;
+    return given ? setup_.open->slots : slots_by_facts(guest.hello.node);
   }
 
   /// Returns the hosts. Unknown slots are taken from what the nodes reported.
@@ -172,30 +207,29 @@ class JoinedJob {
     const Hello usual =
         joined == hosts.end() ? describe_node() : server_.node(joined->name)->hello.node;
     for (Host& host : hosts) {
-      const RankMap& map = options_.hosts.map;
-      if (host.slots != kAutoSlots && map.per_part == 0) continue;
+      if (host.slots != kAutoSlots && options_.hosts.map.per_part == 0) continue;
       const JoinedNode* const node = server_.node(host.name);
       const Hello facts = is_own(host.name) ? describe_node()
                           : node != nullptr ? node->hello.node
                                             : usual;
-      host.slots = map.per_part > 0        ? slots_by_part(map, facts)
-                   : facts.devices.empty() ? 1
-                                           : auto_slots(facts);
+      host.slots = slots_by_facts(facts);
     }
+    for (Host& guest : guests_.hosts()) hosts.push_back(std::move(guest));
     return hosts;
   }
 
   /// Returns an epoch above all that the nodes have seen from an earlier root.
-  std::uint64_t first_epoch() {
+  std::uint64_t first_epoch(const std::vector<Host>& hosts) {
     std::uint64_t epoch = setup_.first_epoch;
-    for (const Host& place : setup_.places)
-      if (const JoinedNode* node = server_.node(place.name))
+    for (const Host& host : hosts)
+      if (const JoinedNode* node = server_.node(host.name))
         epoch = std::max<std::uint64_t>(epoch, node->hello.next_epoch);
     return epoch;
   }
 
   int run_placed(JobParts parts) {
-    PlacedJob placed = place_job(options_, hosts_with_slots(), first_epoch());
+    const std::vector<Host> hosts = hosts_with_slots();
+    PlacedJob placed = place_job(options_, hosts, first_epoch(hosts));
     if (options_.train) {
       const ConfigCheck check = check_config(parts.programs.front(), placed,
                                              is_own(placed.placement.nodes.front().host.name));
@@ -212,12 +246,16 @@ class JoinedJob {
     lengthen_max_wait(request.policy, options_.failure);
     if (request.policy.elastic) {
       request.policy.elastic->begin_within = kBeginWithin;
-      request.policy.elastic->known = static_cast<int>(std::ranges::count_if(
-          setup_.places, [this](const Host& place) {
-            return is_own(place.name) || server_.node(place.name) != nullptr;
+      request.policy.elastic->known =
+          static_cast<int>(std::ranges::count_if(hosts, [this](const Host& host) {
+            return is_own(host.name) || server_.node(host.name) != nullptr;
           }));
     }
-    request.on_begin = [this](const JobOrders& orders) { orders_ = orders; };
+    request.open = setup_.open.has_value();
+    request.on_begin = [this](const JobOrders& orders) {
+      orders_ = orders;
+      asio::post(io_, [this] { admit_guests(); });  // once the job has begun
+    };
     request.let_go = [this](const std::string& place) { let_go(place); };
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;
@@ -231,7 +269,13 @@ class JoinedJob {
     return finish(code, verdict);
   }
 
+  void admit_guests() {
+    if (!orders_ || !setup_.open) return;
+    guests_.admit([this](const Host& host) { return orders_->add(host, {&server_, false}); });
+  }
+
   int finish(int code, const std::string& verdict) {
+    guests_.admit(nullptr);
     orders_.reset();
     const std::string reason = termination_report(verdict, code).reason;
     if (code != 0 && !reason.empty()) server_.tell("the job has ended: " + reason);
@@ -258,12 +302,19 @@ class JoinedJob {
   std::vector<std::string> leavers_;        // those of which the job has not heard yet
   std::optional<JobOrders> orders_;         // set while the job runs
   JoinServer server_;
+  Guests guests_;
   // Lives as long as the job: a signal between two steps must not end the root without a report.
   asio::signal_set signals_;
   std::optional<int> told_;  // signal that came before the job began
 };
 
 }  // namespace
+
+JoinKey key_of_job(const PodOptions& pods) {
+  const FoundJoinKey found = find_join_key(pods.key_file, local_user().home, own_variable);
+  hide_join_token();
+  return found.key;
+}
 
 int run_joined_job(const Options& options, const JoinedJobSetup& setup, JobParts parts) {
   return run_at_terminal(options, [&](const Background* background) {

@@ -47,4 +47,37 @@ kill "${pids[1]}" "${pids[second]}" "${pids[third]}"
 ends 143 0 1 second third
 must_say 0 '3 nodes and 3 ranks (before: 4 and 4)'
 nothing_left || die "left: $(job_processes)"
+
+# Nodes without a list of names: they know the root's address. The root begins alone after --wait; others join and leave.
+rm -f up.* go.*
+open() { # NAME OF_NODE ARGS...
+  setsid "$dslaunch" agent --join --root "$net.11:29400" --node-name "$2" "${@:3}" >"$1.out" 2>&1 </dev/null &
+  pids[$1]=$!
+}
+open root "$net.11" --nodes 1:3 --slots 1 --wait 1s -- sh -c "$body"
+wait_for epoch_is_up 0 1
+must_say root "this node, $net.11, is the root: 1 to 3 nodes"
+open guest n7 --wait 20s # without the command
+wait_for said root "n7 is ready and joins at the next restart"
+end_epoch 0 94
+wait_for epoch_is_up 1 2
+must_say root '[1] epoch 1 rank 1 of 2 in 1:3'
+DSLAUNCH_TOKEN=the-token-of-another-job open other n8 --wait 2s
+ends 69 other
+open other n8 --job-id another --wait 2s
+ends 69 other
+must_say other "this is the root of job $net.11:29400, and n8 belongs to job another"
+open newer n7 --wait 20s # a second node of that name: the older one ends, and its ranks with it
+ends 69 guest
+wait_for epoch_is_up 2 1
+must_say root 'two nodes say that they are n7'
+wait_for said root "n7 is ready and joins at the next restart"
+end_epoch 2 94
+wait_for epoch_is_up 3 2
+kill -TERM "${pids[newer]}"
+ends 143 newer
+wait_for epoch_is_up 4 1
+end_epoch 4 0
+ends 0 root
+nothing_left || die "left: $(job_processes)"
 echo "joined nodes: all cases passed"

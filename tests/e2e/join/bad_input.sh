@@ -27,7 +27,7 @@ export DSLAUNCH_TOKEN=$token
 # Command lines and places that cannot be.
 refused 64 "nothing to run"
 refused 64 "--hostfile cannot be used with dslaunch agent --join" --hostfile x -- true
-refused 64 "--root and a command cannot be combined" --root a -- true
+refused 64 "--root, --peers and a command cannot be combined" --root a -- true
 refused 64 "--nnodes is 3, but there are 4" --nnodes 3 -- true
 peers_of 2
 as=bad node 2 -- true

@@ -90,6 +90,7 @@ Values nonsense_for_name(std::string_view name) {
       {"--namespace", {"Kube", "a.b", "a-"}},
       {"--token-secret", {"A", "a..b", "-a"}},
       {"--job-id", {"a b", "a\tb"}},
+      {"--node-name", {"a b", "a\tb", "a/b"}},
       {"--master-addr", {"node1:29500", "http://node1", "a b", "-x"}},
       {"--top-p", {"0", "1.01"}},
       {"--master-port", {"0", "65536", "29500x", "-1"}},

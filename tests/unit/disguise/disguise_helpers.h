@@ -75,7 +75,10 @@ inline std::string meant(const std::string& line, const Variables& variables = {
   const std::vector<std::string> words = translate(line, variables, gpus).words;
   std::vector<const char*> pointers = {"dslaunch"};
   for (const std::string& word : words) pointers.push_back(word.c_str());
-  launcher::parse_args(static_cast<int>(pointers.size()), pointers.data());
+  if (words.front() == "agent")
+    launcher::parse_agent_args(static_cast<int>(words.size()), pointers.data() + 1);
+  else
+    launcher::parse_args(static_cast<int>(pointers.size()), pointers.data());
   return join(words);
 }
 

@@ -70,6 +70,22 @@ TEST_CASE("torchrun: one of several nodes") {
         "trainer --grace 60 --one-program -- python3 -u t.py");
 }
 
+TEST_CASE("torchrun: nodes that find each other at an endpoint") {
+  CHECK(meant("torchrun --nnodes 2:4 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint "
+              "n0:29401 --rdzv-id 77 --max-restarts 3 t.py --lr 1") ==
+        "agent --join --root n0:29401 --nodes 2:4 --slots 2 --admit now --max-restarts 3 --job-id "
+        "77 --one-program -- python3 -u t.py --lr 1");
+  CHECK(meant("torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint [fd00::1] --local-addr "
+              "fd00::2 --local-ranks-filter 0 train.toml") ==
+        "agent --join --root [fd00::1]:29400 --nodes 2:2 --slots 1 --admit now --max-restarts 0 "
+        "--node-name fd00::2 --show 0,1 train.toml");
+  const Variables pod = {{"PET_NNODES", "1:3"},
+                         {"PET_RDZV_BACKEND", "c10d"},
+                         {"PET_RDZV_ENDPOINT", "t-worker-0:23456"}};
+  CHECK(meant("torchrun t.py", pod)
+            .starts_with("agent --join --root t-worker-0:23456 --nodes 1:3 --slots 1"));
+}
+
 TEST_CASE("torchrun: what Kubeflow's torch runtime puts into the environment") {
   const Variables pod = {{"PET_NNODES", "4"},
                          {"PET_NPROC_PER_NODE", "2"},
@@ -111,14 +127,18 @@ TEST_CASE("torchrun: what cannot be") {
   CHECK(refused("torchrun --standalone=1 t.py") ==
         "torchrun: --standalone takes no value\n  hint: see dslaunch as torchrun --help");
   CHECK(refused("torchrun --nnodes 1:4 t.py") ==
-        "torchrun: --nnodes 1:4: nodes that start separately cannot come and go\n"
-        "  hint: start the job once, from one machine: dslaunch --hostfile FILE --nodes 1:4 --ppn N "
-        "-- PROGRAM (docs/elastic.md)");
+        "torchrun: --nnodes 1:4 needs --rdzv-backend c10d\n"
+        "  hint: or start the job once, from one machine: dslaunch --hostfile FILE --nodes MIN:MAX "
+        "--ppn N -- PROGRAM (docs/elastic.md)");
+  CHECK(refused("torchrun --nnodes 4:2 --rdzv-backend c10d --rdzv-endpoint h:1 t.py") ==
+        "torchrun: --nnodes 4:2: MIN is greater than MAX\n  hint: did you mean 2:4?");
+  CHECK(refused("torchrun --nnodes 1:4 --rdzv-backend c10d t.py")
+            .starts_with("torchrun: --nnodes 1:4 needs --rdzv-endpoint HOST:PORT\n"));
+  CHECK(refused("torchrun --nnodes 1:4 --rdzv-backend etcd-v2 --rdzv-endpoint h:1 t.py") ==
+        "torchrun: --rdzv-backend etcd-v2 is not supported\n"
+        "  hint: use c10d: its endpoint is the address of one of the nodes");
   CHECK(refused("torchrun --nnodes 2 --node-rank 2 t.py") ==
         "torchrun: --node-rank 2 is out of range for 2 nodes\n  hint: node ranks start at 0");
-  CHECK(
-      refused("torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint h:1 t.py")
-          .starts_with("torchrun: --rdzv-backend c10d does not give nodes their ranks in advance"));
   CHECK(refused("torchrun --nnodes 2 --rdzv-backend etcd --node-rank 0 t.py")
             .starts_with("torchrun: --rdzv-backend etcd is not supported"));
   CHECK(refused("torchrun --nproc-per-node gpu t.py")

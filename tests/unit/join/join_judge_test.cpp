@@ -76,5 +76,31 @@ TEST_CASE("another job may become ours, another place or version does not") {
   CHECK(judge(other).refusal->final);
 }
 
+TEST_CASE("an open job takes nodes of other names, which may leave its own name out") {
+  const auto open = [](const JoinHello& newcomer, const std::optional<JoinedNode>& present = {}) {
+    return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, false, /*open=*/true}, present);
+  };
+  JoinHello guest = hello(1, "a");
+  guest.place = "n7";
+  CHECK_FALSE(open(guest).refusal);
+  guest.job = "";
+  CHECK_FALSE(open(guest).refusal);
+  CHECK(judge(guest).refusal);
+  guest.job = "bert";
+  REQUIRE(open(guest).refusal);
+  CHECK_FALSE(open(guest).refusal->final);
+  guest = hello(1, "a");
+  for (const char* bad : {"", "a b", "-n7", "n7\n"}) {
+    guest.place = bad;
+    REQUIRE(open(guest).refusal);
+    CHECK(open(guest).refusal->code == 65);
+  }
+  guest.place = "n7";
+  JoinHello other = guest;
+  other.uid = "b";
+  other.started = 2;
+  CHECK(open(other, JoinedNode{guest, "10.0.0.1"}).fence);
+}
+
 }  // namespace
 }  // namespace ds::launcher

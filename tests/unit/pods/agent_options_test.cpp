@@ -82,9 +82,14 @@ TEST_CASE("what makes no sense for an agent is named") {
         "dslaunch agent accepts options only with --join");
   CHECK(refusal(parse_agent_args, {"--join"}) == "nothing to run");
   CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--", "true"}) ==
-        "--root and a command cannot be combined");
-  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "train.toml"}) ==
-        "--root and a command cannot be combined");
+        "--root and a command cannot be combined without --nodes MIN:MAX");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--nodes=1:2", "train.toml"}) == "taken");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--peers=a,b", "--nodes=1:2", "a.toml"}) ==
+        "--root, --peers and a command cannot be combined");
+  CHECK(refusal(parse_agent_args, {"--join", "--root=a", "--nodes=2:", "a.toml"}) ==
+        "--nodes MIN: needs a MAX with --root");
+  CHECK(refusal(parse_agent_args, {"--join", "--node-name=a", "--", "true"}) ==
+        "--node-name needs --root, without --peers");
   CHECK(refusal(parse_agent_args, {"--join", "--nnodes=2", "--node-rank=2", "--", "true"}) ==
         "--node-rank 2 is out of range for --nnodes 2");
   CHECK(refusal(parse_agent_args, {"--join", "--", "true", "--hostfile", "x"}) == "taken");
@@ -114,7 +119,8 @@ TEST_CASE("the main command finds pods with --k8s") {
   CHECK(refusal(parse_main, {"--slots=2", "--", "true"}) == "--slots needs --k8s");
   for (const std::string word : {"--job-id=a", "--join-port=1", "--key-file=a"})
     CHECK(refusal(parse_main, {"--k8s", word.c_str(), "--", "true"}) ==
-          word.substr(0, word.find('=')) + " needs --k8s --transport join");
+          word.substr(0, word.find('=')) +
+              " needs --k8s --transport join, or --nodes MIN:MAX in a Slurm allocation");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--dry-run", "--", "true"}) ==
         "--dry-run and --transport join cannot be combined");
   CHECK(refusal(parse_main, {"--k8s", "--transport=join", "--job-id=a", "--", "true"}) == "taken");
