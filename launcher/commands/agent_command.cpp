@@ -147,8 +147,10 @@ int run_at_root(const Options& options, TerminationLog& log) {
   Peers peers;
   peers.names = peers.dial = {own_node_name(options.pods)};
   const bool runs = !options.command.empty() || options.train;
-  if (!runs || !is_root_here(root.host, peers.names.front()))
+  if (!runs || !is_root_here(root.host, peers.names.front())) {
+    if (own_variable("SLURM_STEP_ID")) prepare_step_agent();
     return run_joining(options, peers, log);
+  }
   peers.job = fmt::format("{}:{}", root.host, root.port);
   JobParts parts = job_parts(options);
   JoinedJobSetup setup = joined_setup(options, peers, log);

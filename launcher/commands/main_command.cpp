@@ -88,6 +88,9 @@ int run_on_hosts(const Options& options, JobParts parts, std::string& verdict) {
   const bool runs = options.hosts.dry_run == DryRun::off;
   if (const auto allocation = runs ? allocation_by_srun(options) : std::nullopt)
     return run_slurm_job(options, *allocation, std::move(hosts), std::move(parts));
+  if (runs && options.failure.nodes && opens_job(options.pods))
+    usage_error("--key-file, --join-port and --job-id need a Slurm allocation, or --transport join",
+                "nodes that are reached by ssh are added by: dslaunch scale JOB --add HOST");
   PlacedJob placed = place_job(options, std::move(hosts), /*epoch=*/0);
   if (options.hosts.part) take_part(placed.placement, *options.hosts.part);
   if (!runs) return print_plan(options, placed, parts);

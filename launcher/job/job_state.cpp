@@ -242,7 +242,8 @@ void JobState::say_waiting() {
   if (ranks_left_ > 0 && left > 0ms) {
     const bool failed = cause_.kind != Cause::Kind::none;
     act(Say{waiting_text(failed ? cause_text(placement_, cause_) : change_.why, ranks_left_, left)});
-  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep()) {
+  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep() &&
+             !(elastic() && phase_ == Phase::clearing)) {  // such an epoch does not wait for it
     const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
     act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
                         printable(cause_text(placement_, cause_)), span_text(span))});

@@ -26,9 +26,14 @@ std::chrono::milliseconds JobState::least_delay(const Cause& cause) {
 void JobState::act_on_failure() {
   if (elastic() && !why_never_restarted(cause_)) {
     const bool lost = cause_.kind == Cause::Kind::node;
-    return begin_change({.kind = lost ? EpochRecord::Kind::lost : EpochRecord::Kind::failed,
+    // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
+    const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
+    using Kind = EpochRecord::Kind;
+    return begin_change({.kind = lost   ? Kind::lost
+                                 : left ? Kind::left
+                                        : Kind::failed,
                          .why = printable(cause_text(placement_, cause_)),
-                         .counted = !lost});
+                         .counted = !lost && !left});
   }
   std::optional<std::string> why = why_no_restart(cause_);
   if (!why) return restart();

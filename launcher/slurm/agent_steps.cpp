@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/deadline.h"
 #include "engine/base/error.h"
 #include "launcher/agent/link.h"
 #include "launcher/join/joiner.h"
@@ -25,6 +26,8 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostLine = 4096;
+constexpr std::chrono::seconds kLook{1};
+constexpr std::chrono::seconds kLongestPause{30};
 /// srun's message about --cpu-bind=none on clusters without CPU binding; not shown.
 constexpr std::string_view kNothing = "srun: cluster configuration lacks support for cpu binding";
 
@@ -69,11 +72,14 @@ void hide_place() {
 }  // namespace
 
 struct AgentSteps::Step {
-  StartedChild child;
+  StepCommand command;
   std::function<void(const std::string&)> say;
-  std::string line;  // incomplete line
-  std::string last;  // last message
-  std::optional<ExitStatus> status;
+  StartedChild child{};
+  std::string line{};  // incomplete line
+  std::string last{};  // last message
+  std::optional<ExitStatus> status{};
+  int tries = 0;  // ends since its nodes were there
+  Clock::time_point again_at{};
 
   void take(std::string_view text) {
     line += text;
@@ -87,28 +93,56 @@ struct AgentSteps::Step {
   void tell(const std::string& text) {
     if (text.empty() || text == kNothing) return;
     last = text;
-    say(text);
+    if (tries < 2) say(text);
+  }
+
+  void ended(ExitStatus how) {
+    tell(std::exchange(line, {}));
+    status = how;
+    again_at =
+        Clock::now() + std::min(kLongestPause, std::chrono::seconds(1 << std::min(tries, 5)));
+    ++tries;
   }
 };
 
-AgentSteps::AgentSteps(asio::io_context& io, const std::vector<std::vector<std::string>>& commands,
-                       const std::string& input,
-                       const std::function<void(const std::string&)>& say) {
-  for (const std::vector<std::string>& command : commands) {
-    auto& step = *steps_.emplace_back(std::make_unique<Step>());
-    step.say = say;
-    step.child = start_child(io, command,
-                             {.on_stderr = [&step](std::string_view text) { step.take(text); },
-                              .on_exit =
-                                  [&step](ExitStatus status) {
-                                    step.tell(std::exchange(step.line, {}));
-                                    step.status = status;
-                                  }});
+AgentSteps::AgentSteps(asio::io_context& io, std::vector<StepCommand> commands, std::string input,
+                       std::function<void(const std::string&)> say)
+    : io_(io), input_(std::move(input)), say_(std::move(say)), timer_(io) {
+  for (StepCommand& command : commands) {
+    auto& step = *steps_.emplace_back(
+        std::make_unique<Step>(Step{.command = std::move(command), .say = say_}));
+    start(step);
     if (!step.child.problem.empty())
       throw Error(ErrorKind::config, fmt::format("cannot run srun: {}", step.child.problem),
                   "use --transport ssh to start the agents without srun");
-    write_input(step.child.socket.get(), input);
   }
+}
+
+void AgentSteps::start(Step& step) {
+  step.child = start_child(io_, step.command.words,
+                           {.on_stderr = [&step](std::string_view text) { step.take(text); },
+                            .on_exit = [&step](ExitStatus status) { step.ended(status); }});
+  if (!step.child.problem.empty()) return;
+  step.status.reset();
+  write_input(step.child.socket.get(), input_);
+}
+
+void AgentSteps::renew(std::function<bool(const std::string&)> is_missing) {
+  is_missing_ = std::move(is_missing);
+  look();
+}
+
+void AgentSteps::look() {
+  for (const auto& step : steps_) {
+    if (std::ranges::none_of(step->command.nodes, is_missing_))
+      step->tries = 0;
+    else if (step->status && Clock::now() >= step->again_at)
+      start(*step);
+  }
+  timer_.expires_after(kLook);
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) look();
+  });
 }
 
 AgentSteps::~AgentSteps() = default;
@@ -127,6 +161,20 @@ int AgentSteps::running() const {
       std::ranges::count_if(steps_, [](const auto& step) { return !step->status; }));
 }
 
+bool AgentSteps::has_ended(const std::string& node) const {
+  return std::ranges::any_of(steps_, [&](const auto& step) {
+    return step->status && std::ranges::count(step->command.nodes, node) > 0;
+  });
+}
+
+void prepare_step_agent() {
+  hide_place();
+  ::setenv(kEndsWithStep, "1", 1);
+  // Slurm sends user signals (--signal) to every process of a step; the ranks get them too.
+  std::signal(SIGUSR1, SIG_IGN);
+  std::signal(SIGUSR2, SIG_IGN);
+}
+
 int run_step_agent() {
   JoinerSetup setup = parse_join_lines(read_lines());
   const char* node = std::getenv("SLURMD_NODENAME");
@@ -141,11 +189,7 @@ int run_step_agent() {
   setup.only_trouble = true;
   setup.say = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
   setup.on_over = [&](const JoinOver&) { is_over = true; };
-  hide_place();
-  ::setenv(kEndsWithStep, "1", 1);
-  // Slurm sends user signals (--signal) to every process of a step; the ranks get them too.
-  std::signal(SIGUSR1, SIG_IGN);
-  std::signal(SIGUSR2, SIG_IGN);
+  prepare_step_agent();
   const int code = run_joiner(setup);
   return is_over ? 0 : code;
 }

@@ -64,8 +64,8 @@ void read_line(JoinerSetup& join, bool& has_key, std::string_view line) {
   }
 }
 
-std::vector<std::string> step(const Allocation& allocation, const AllocatedGroup& group,
-                              const std::vector<std::string>& chosen, bool with_environment) {
+StepCommand step(const Allocation& allocation, const AllocatedGroup& group,
+                 std::vector<std::string> chosen, const StepTerms& terms) {
   std::vector<std::string> words = {"srun",
                                     fmt::format("--nodes={}", chosen.size()),
                                     fmt::format("--ntasks={}", chosen.size()),
@@ -80,8 +80,9 @@ std::vector<std::string> step(const Allocation& allocation, const AllocatedGroup
   if (chosen.size() < group.names.size())
     words.push_back(fmt::format("--nodelist={}", fmt::join(chosen, ",")));
   if (group.cpus_each) words.push_back(fmt::format("--cpus-per-task={}", *group.cpus_each));
-  words.emplace_back(with_environment ? "--export=ALL" : "--export=NONE");
-  return words;
+  words.emplace_back(terms.with_environment ? "--export=ALL" : "--export=NONE");
+  words.insert(words.end(), {terms.agent, "agent", "--join=stdin"});
+  return {std::move(words), std::move(chosen)};
 }
 
 void check_places(const Allocation& allocation, const std::vector<Host>& places) {
@@ -124,21 +125,22 @@ JoinerSetup parse_join_lines(std::string_view text) {
   return join;
 }
 
-std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
-                                                  const std::vector<Host>& places,
-                                                  const std::string& agent, bool with_environment) {
+std::vector<StepCommand> agent_steps(const Allocation& allocation, const std::vector<Host>& places,
+                                     const StepTerms& terms) {
   check_places(allocation, places);
   std::unordered_set<std::string_view> wanted;
   for (const Host& place : places) wanted.insert(place.name);
-  std::vector<std::vector<std::string>> steps;
+  std::vector<StepCommand> steps;
   for (const AllocatedGroup& group : allocation.groups) {
     std::vector<std::string> chosen;
-    for (const std::string& name : group.names)
-      if (wanted.contains(name)) chosen.push_back(name);
-    if (chosen.empty()) continue;
-    std::vector<std::string> words = step(allocation, group, chosen, with_environment);
-    words.insert(words.end(), {agent, "agent", "--join=stdin"});
-    steps.push_back(std::move(words));
+    for (const std::string& name : group.names) {
+      if (!wanted.contains(name)) continue;
+      if (terms.by_node)
+        steps.push_back(step(allocation, group, {name}, terms));
+      else
+        chosen.push_back(name);
+    }
+    if (!chosen.empty()) steps.push_back(step(allocation, group, std::move(chosen), terms));
   }
   return steps;
 }

@@ -20,12 +20,20 @@ JoinerSetup parse_join_lines(std::string_view text);
 /// Returns whether the text contains all lines.
 bool join_lines_end(std::string_view text);
 
+/// One srun that starts agents.
+struct StepCommand {
+  std::vector<std::string> words{};
+  std::vector<std::string> nodes{};
+};
+struct StepTerms {
+  std::string agent{};           // path of dslaunch on the nodes
+  bool with_environment = true;  // ranks inherit the environment of srun
+  bool by_node = false;          // one srun for each node, which outlives the loss of other nodes
+};
 /// Returns the commands that start one agent on each of `places`: one srun, or one per component of
-/// a heterogeneous job. `agent`: path of dslaunch on the nodes. `with_environment`: ranks inherit
-/// the environment of srun. Errors:  Error{config} if a place is not in the allocation.
-std::vector<std::vector<std::string>> agent_steps(const Allocation& allocation,
-                                                  const std::vector<Host>& places,
-                                                  const std::string& agent, bool with_environment);
+/// a heterogeneous job. Errors:  Error{config} if a place is not in the allocation.
+std::vector<StepCommand> agent_steps(const Allocation& allocation, const std::vector<Host>& places,
+                                     const StepTerms& terms);
 
 /// Returns whether srun would read this variable of the job as an option of the step.
 bool is_step_option(std::string_view name);

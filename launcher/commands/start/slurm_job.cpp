@@ -145,6 +145,25 @@ void take_environment(const Options& options, const SlurmRank& place,
   set(contract::kRoleName, options.hosts.role);
 }
 
+/// Slurm does not tell a job whether its allocation survives the loss of a node, but the variables
+/// of salloc and sbatch that ask for it are inherited.
+void advise(const Allocation& allocation) {
+  for (const char* name : {"SALLOC_NO_KILL", "SBATCH_NO_KILL"})
+    if (const auto value = own_variable(name); value && *value != "off" && *value != "no") return;
+  say_line(
+      fmt::format("when Slurm notices that a node is lost, it ends the whole job {} unless its "
+                  "allocation was made with --no-kill",
+                  allocation.job));
+}
+
+/// Lets nodes of other allocations join, which prove the key of the options.
+void open_job(JoinedJobSetup& setup, const Options& options, int slots) {
+  setup.open = OpenJob{.slots = slots};
+  setup.key = key_of_job(options.pods);
+  setup.port = options.pods.join_port.value_or(kJoinPort);
+  if (options.pods.job_id) setup.job = *options.pods.job_id;
+}
+
 }  // namespace
 
 std::optional<std::chrono::milliseconds> slurm_time_left() {
@@ -157,21 +176,29 @@ std::optional<std::chrono::milliseconds> slurm_time_left() {
                                                                std::chrono::system_clock::now());
 }
 
+bool opens_job(const PodOptions& pods) { return pods.key_file || pods.join_port || pods.job_id; }
+
 int run_slurm_job(const Options& options, const Allocation& allocation, std::vector<Host> hosts,
                   JobParts parts) {
   check_slots(hosts, options.hosts.selection);
-  const bool inherit = options.env.policy != EnvPolicy::none;
-  auto commands =
-      agent_steps(allocation, hosts, options.reach.agent_path.value_or(own_path()), inherit);
+  const std::optional<NodeRange>& nodes = options.failure.nodes;
+  auto commands = agent_steps(allocation, hosts,
+                              {.agent = options.reach.agent_path.value_or(own_path()),
+                               .with_environment = options.env.policy != EnvPolicy::none,
+                               .by_node = nodes.has_value()});
   forget_step_options(own_variables());
+  if (nodes) advise(allocation);
   std::optional<AgentSteps> steps;
+  JoinServer* root = nullptr;
   JoinedJobSetup setup;
   setup.key = JoinKey::random();
   setup.job = fmt::format("slurm-{}-{}", allocation.job, JoinKey::random().hex().substr(0, 8));
+  if (opens_job(options.pods)) open_job(setup, options, hosts.front().slots);
   setup.places = std::move(hosts);
   setup.wait = options.pods.wait;
   setup.first_epoch = slurm_epoch(allocation.restarts);
   setup.on_listening = [&](JoinServer& server, asio::io_context& io) {
+    root = &server;
     JoinerSetup join;
     join.key = setup.key;
     join.job = setup.job;
@@ -179,10 +206,23 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
     join.wait = kAgentsWait;
     join.silence = options.failure.node_timeout;
     steps.emplace(io, commands, join_lines(join), say_line);
+    if (setup.open)
+      say_line(
+          fmt::format("other nodes join by: dslaunch agent --join --root {}:{} --key-file FILE",
+                      join.roots.front().host, server.port()));
   };
   setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
   setup.decide_after = kSlurmTellsAll;
-  setup.given_up = [&] { return steps->ended(); };
+  setup.given_up = [&] {
+    const bool enough = nodes && steps->running() >= nodes->least;
+    return enough ? std::nullopt : steps->ended();
+  };
+  if (nodes) {
+    setup.is_out = [&](const std::string& place) { return steps->has_ended(place); };
+    setup.on_gathered = [&] {
+      steps->renew([root](const std::string& place) { return root->awaits(place); });
+    };
+  }
   setup.still_ending = [&] { return steps->running() > 0; };
   // Must run before the io_context is destroyed, on which the steps live.
   setup.on_end = [&] { steps.reset(); };

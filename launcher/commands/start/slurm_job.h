@@ -16,6 +16,9 @@ namespace ds::launcher {
 /// 23.02 on).
 std::optional<std::chrono::milliseconds> slurm_time_left();
 
+/// Returns whether the options let nodes of other allocations join.
+bool opens_job(const PodOptions& pods);
+
 /// Runs the job on `hosts`, all of them nodes of `allocation`, and returns dslaunch's exit code.
 /// Errors:  as run_joined_job; Error{config} if a host is not a node of the allocation or srun
 /// cannot

@@ -69,7 +69,7 @@ ReturnToService=2
 SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sched_delay=0,defer_batch
 SchedulerTimeSlice=5
 SlurmdTimeout=300
-KillWait=3
+KillWait=${KILL_WAIT:-3}
 MinJobAge=60
 InactiveLimit=0
 SlurmdParameters=config_overrides

@@ -121,3 +121,13 @@ TEST_CASE("the first epoch waits for the hosts that are known to be there, not f
   CHECK(job.on(AgentGreeted{0}, kT0).empty());
   CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "spec 0, spec 1 to 2");
 }
+
+TEST_CASE("ranks that end by the signal that their node was sent have not failed") {
+  JobState job = changing_job(1, true);
+  job.on(HostsEnd{{3}}, kT0);
+  job.on(exited(0, 143), kT0);  // all ranks of a training save and end together
+  for (const int rank : {1, 2, 3}) job.on(exited(rank, 143), kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{3}, kT0)) == "let go of n3, dismiss 3");
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, say, spec 0, spec 1, spec 2");
+}

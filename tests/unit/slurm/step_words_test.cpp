@@ -47,9 +47,9 @@ const std::string kKey(64, 'a');
 
 TEST_CASE("one step starts an agent on every node") {
   const Allocation allocation = four_nodes();
-  const auto steps = agent_steps(allocation, allocation.hosts, "/opt/dslaunch", true);
+  const auto steps = agent_steps(allocation, allocation.hosts, {.agent = "/opt/dslaunch"});
   REQUIRE(steps.size() == 1);
-  CHECK(fmt::format("{}", fmt::join(steps[0], " ")) ==
+  CHECK(fmt::format("{}", fmt::join(steps[0].words, " ")) ==
         "srun --nodes=4 --ntasks=4 --ntasks-per-node=1 --overlap --mpi=none --cpu-bind=none "
         "--kill-on-bad-exit=0 --no-kill --input=all --cpus-per-task=8 --export=ALL /opt/dslaunch "
         "agent --join=stdin");
@@ -58,12 +58,23 @@ TEST_CASE("one step starts an agent on every node") {
 TEST_CASE("some nodes, unequal ones, and ranks that inherit nothing") {
   Allocation allocation = four_nodes();
   allocation.groups[0].cpus_each.reset();
-  const auto steps = agent_steps(allocation, {{.name = "n4"}, {.name = "n2"}}, "dslaunch", false);
+  const auto steps = agent_steps(allocation, {{.name = "n4"}, {.name = "n2"}},
+                                 {.agent = "dslaunch", .with_environment = false});
   REQUIRE(steps.size() == 1);
-  CHECK(has(steps[0], "--nodes=2"));
-  CHECK(has(steps[0], "--nodelist=n2,n4"));
-  CHECK(has(steps[0], "--export=NONE"));
-  for (const std::string& word : steps[0]) CHECK_FALSE(word.starts_with("--cpus-per-task"));
+  CHECK(has(steps[0].words, "--nodes=2"));
+  CHECK(has(steps[0].words, "--nodelist=n2,n4"));
+  CHECK(has(steps[0].words, "--export=NONE"));
+  for (const std::string& word : steps[0].words) CHECK_FALSE(word.starts_with("--cpus-per-task"));
+}
+
+TEST_CASE("a job that may lose nodes has one step on each of them") {
+  const auto steps = agent_steps(four_nodes(), {{.name = "n1"}, {.name = "n3"}},
+                                 {.agent = "dslaunch", .by_node = true});
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[1].nodes == Words{"n3"});
+  CHECK(has(steps[1].words, "--nodes=1"));
+  CHECK(has(steps[1].words, "--ntasks=1"));
+  CHECK(has(steps[1].words, "--nodelist=n3"));
 }
 
 TEST_CASE("each component of a heterogeneous job has its step") {
@@ -72,19 +83,19 @@ TEST_CASE("each component of a heterogeneous job has its step") {
   allocation.groups[0].names = {"n1"};
   allocation.groups.push_back({.component = 1, .names = {"n2", "n3"}, .cpus_each = 2});
   allocation.groups.push_back({.component = 2, .names = {"n4"}});
-  const auto steps =
-      agent_steps(allocation, {{.name = "n1"}, {.name = "n3"}, {.name = "n2"}}, "dslaunch", true);
+  const auto steps = agent_steps(allocation, {{.name = "n1"}, {.name = "n3"}, {.name = "n2"}},
+                                 {.agent = "dslaunch"});
   REQUIRE(steps.size() == 2);
-  CHECK(has(steps[0], "--het-group=0"));
-  CHECK(has(steps[0], "--cpus-per-task=8"));
-  CHECK(has(steps[1], "--het-group=1"));
-  CHECK(has(steps[1], "--nodes=2"));
-  CHECK(has(steps[1], "--cpus-per-task=2"));
+  CHECK(has(steps[0].words, "--het-group=0"));
+  CHECK(has(steps[0].words, "--cpus-per-task=8"));
+  CHECK(has(steps[1].words, "--het-group=1"));
+  CHECK(has(steps[1].words, "--nodes=2"));
+  CHECK(has(steps[1].words, "--cpus-per-task=2"));
 }
 
 TEST_CASE("a host outside of the allocation is named") {
   try {
-    (void)agent_steps(four_nodes(), {{.name = "n1"}, {.name = "m7"}}, "dslaunch", true);
+    (void)agent_steps(four_nodes(), {{.name = "n1"}, {.name = "m7"}}, {.agent = "dslaunch"});
     FAIL("no error");
   } catch (const ds::Error& error) {
     CHECK(error.what() == std::string("m7 is not a node of the Slurm job 17"));
