@@ -108,8 +108,7 @@ END
   ends 0 0 3
   must_say 0 'epoch 3: 2 nodes and 2 ranks'
   "$dslaunch" -n 1 train.toml log.dir=reference determinism.virtual_ranks=4 >out 2>&1 || die "the reference run"
-  : >times
-  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" reference run times 4 || die "the steps differ from those of one process"
+  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" reference run --batch 4 || die "the steps differ from those of one process"
   nothing_left || die "left: $(job_processes)"
 fi
 

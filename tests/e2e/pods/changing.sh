@@ -70,5 +70,5 @@ set_step() {
   echo "${at:-0}"
 }
 set_history() {
-  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$dir/reference" "$dir/run.$job/run" "${1:-/dev/null}" $((changing_most * 2))
+  python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$dir/reference" "$dir/run.$job/run" --times "${1:-/dev/null}" --batch $((changing_most * 2))
 }

@@ -63,7 +63,8 @@ TEST_CASE("a host that left comes back as a host that joins") {
   CHECK(text_of(job.on(AgentDone{3}, kT0)) == "close 3");
   CHECK(let_pass(job, {0, 1, 2}, kT0) == "open 4");
   job.on(AgentGreeted{4}, kT0 + 1s);
-  job.on(AgentSwept{4, 0}, kT0 + 1s);
+  CHECK(text_of(job.on(AgentSwept{4, 0}, kT0 + 1s)) == "check 4");
+  job.on(HostChecked{4}, kT0 + 1s);
   CHECK(let_pass(job, {0, 1, 2, 4}, kT0 + 2s) == "say, PauseRanks");
 }
 
