@@ -181,7 +181,12 @@ std::vector<pid_t> CgroupPlace::clear(const std::function<bool(const Cookie&)>& 
   std::vector<pid_t> killed;
   for (const std::string& path : found) {
     std::istringstream processes(read_small_file((path + "/cgroup.procs").c_str()));
-    for (pid_t pid = 0; processes >> pid;) killed.push_back(pid);
+    std::vector<pid_t> inside;
+    for (pid_t pid = 0; processes >> pid;) inside.push_back(pid);
+    // The kernel lists processes as 0 that this PID namespace does not see, those of another
+    // container for example. Their agent is not seen either, and may be alive.
+    if (std::ranges::count(inside, 0) > 0) continue;
+    killed.insert(killed.end(), inside.begin(), inside.end());
     kill_cgroup(open_cgroup(path).get());
     for (int tries = 0; ::rmdir(path.c_str()) != 0 && tries < 100; ++tries) ::usleep(1000);
   }

@@ -69,6 +69,7 @@ class CgroupPlace {
   /// Makes a cgroup; it has no folder if the system refuses.
   [[nodiscard]] RankCgroup make(const Cookie& cookie, std::uint32_t epoch, std::int32_t rank) const;
   /// Kills and removes the cgroups whose cookie `wanted` accepts. Returns the processes in them.
+  /// Leaves a cgroup alone that has processes of a PID namespace that is not seen from here.
   std::vector<pid_t> clear(const std::function<bool(const Cookie&)>& wanted) const;
 
  private:

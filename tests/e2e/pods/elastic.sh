@@ -24,7 +24,7 @@ same_as_undisturbed() { # REDONE: how many steps may have run twice
   local found
   found=$(set_history) || fail "the run differs: $found"
   echo "measured: $(head -n 1 <<< "$found")"
-  [[ $found =~ ,\ ([0-9]+)\ steps\ redone ]] && [ "${BASH_REMATCH[1]}" -le "$1" ] || fail "more than $1 steps redone: $found"
+  [[ $found =~ ,\ ([0-9]+)\ steps\ redone ]] && [ "${BASH_REMATCH[1]}" -le "$1" ] || { fail "more than $1 steps redone: $found"; show "$job.0"; grep -h event "$dir/run.$job/run/metrics.jsonl"; }
 }
 
 # The controller creates pods 2 and 3 while the training runs, and later deletes pods 1, 2 and 3 at one moment.

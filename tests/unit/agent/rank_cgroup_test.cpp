@@ -29,6 +29,11 @@ class FakeRoot {
     write(folder + "/cgroup.controllers");
     write(folder + "/cgroup.procs");
   }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream file(path_.string() + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::string path() const { return path_.string(); }
   /// The place, without the path of this tree.
   [[nodiscard]] std::string place() const {
     const std::string found = CgroupPlace::find(path_.string()).path();
@@ -70,6 +75,22 @@ TEST_CASE("no cgroup below one with limits") {
   root.write("/sys/fs/cgroup/cpu.max", "max 100000\n");
   root.write("/sys/fs/cgroup/memory.max", "1073741824\n");
   CHECK(root.place().empty());
+}
+
+TEST_CASE("a cgroup with processes of another PID namespace is left alone") {
+  const FakeRoot root;
+  root.write("/proc/self/cgroup", "0::/\n");
+  root.add("/sys/fs/cgroup");
+  const std::string path = "/sys/fs/cgroup/dslaunch-" + Cookie{"job", 1, 1}.text() + "-0.0";
+  const auto clear = [&](const std::string& processes) {
+    root.write(path + "/cgroup.procs", processes);
+    root.write(path + "/cgroup.kill");
+    const auto killed = CgroupPlace::find(root.path()).clear([](const Cookie&) { return true; });
+    return std::pair(root.read(path + "/cgroup.kill"), killed.size());
+  };
+  CHECK(clear("0\n0\n") == std::pair(std::string(), std::size_t{0}));
+  CHECK(clear("7\n0\n") == std::pair(std::string(), std::size_t{0}));
+  CHECK(clear("7\n8\n") == std::pair(std::string("1"), std::size_t{2}));
 }
 
 TEST_CASE("only version 1, or a folder of a kernel without cgroup.kill: none") {
