@@ -5,10 +5,12 @@ fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link
 declare -A is_down=()
 
 parent() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status" 2> /dev/null; }
-rank_on() { # NODE: one rank's main process
+rank_on() { # NODE: one rank's main process, not the check of a host that joins
   local pid
   for pid in $(node_pids "$1"); do
-    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" != dsrunner ] || { echo "$pid"; return 0; }
+    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = dsrunner ] && ! grep -q -e --check "/proc/$pid/cmdline" 2> /dev/null || continue
+    echo "$pid"
+    return 0
   done
   return 1
 }
