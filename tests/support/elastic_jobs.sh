@@ -14,6 +14,7 @@ reached() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | grep -c '"loss"')" -
 ranks_of() {
   local process
   for process in $(pgrep -f "dsrunner .*log\.dir=$work/$1 "); do
+    ! grep -q -e --check "/proc/$process/cmdline" 2>/dev/null || continue # the check of a host that joins
     tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -qx "NODE_RANK=$2" && echo "$process"
   done
 }
