@@ -3,17 +3,9 @@
 # written changes nothing and is one message.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
+. "$DS_SOURCE/tests/support/epochs.sh"
 
-export body='
-  echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE"
-  : >up.$DSLAUNCH_EPOCH.$RANK
-  while [ ! -e go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done
-  exit $(cat go.$DSLAUNCH_EPOCH)'
-epoch_is_up() { # EPOCH RANKS
-  local rank
-  for ((rank = 0; rank < $2; ++rank)); do [ -e "up.$1.$rank" ] || return 1; done
-}
-end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE
+epoch_body ''
 replace() { printf "$1" >hosts.tmp; mv hosts.tmp hosts; } # TEXT
 said() { grep -qE -- "$1" err; }
 keeps='^dslaunch: the hostfile has changed, and the job keeps its hosts: '

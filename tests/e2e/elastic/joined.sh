@@ -3,17 +3,9 @@
 # is killed or told to end leaves, and another one fills its place.
 set -u
 . "$DS_SOURCE/tests/support/join_nodes.sh"
+. "$DS_SOURCE/tests/support/epochs.sh"
 
-export body='
-  echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE in $DSLAUNCH_ELASTIC_RANKS"
-  : >up.$DSLAUNCH_EPOCH.$RANK
-  while [ ! -e go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done
-  exit $(cat go.$DSLAUNCH_EPOCH)'
-epoch_is_up() { # EPOCH RANKS
-  local rank
-  for ((rank = 0; rank < $2; ++rank)); do [ -e "up.$1.$rank" ] || return 1; done
-}
-end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE
+epoch_body ' in $DSLAUNCH_ELASTIC_RANKS'
 
 peers_of 4
 for i in 0 1 2; do node $i --slots 1 --nodes 2:4 --wait 4s -- sh -c "$body"; done

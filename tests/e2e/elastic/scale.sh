@@ -2,18 +2,10 @@
 # dslaunch scale on this machine: hosts are added and removed, the number of nodes changes, and each refusal is one message.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
+. "$DS_SOURCE/tests/support/epochs.sh"
 
 printf 'n%s slots=2\n' 0 1 2 >hosts
-export body='
-  echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE on $NODE_RANK"
-  : >up.$DSLAUNCH_EPOCH.$RANK
-  while [ ! -e go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done
-  exit $(cat go.$DSLAUNCH_EPOCH)'
-epoch_is_up() { # EPOCH RANKS
-  local rank
-  for ((rank = 0; rank < $2; ++rank)); do [ -e "up.$1.$rank" ] || return 1; done
-}
-end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE
+epoch_body ' on $NODE_RANK'
 said() { grep -qE -- "$1" err || die "not said: $1"; }
 scale() { # CODE TEXT ARGS...
   local code=$1 text=$2

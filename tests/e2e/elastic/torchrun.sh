@@ -3,6 +3,7 @@
 # it by a key; one is killed, one joins later, one is told to end. Each refusal is one message.
 set -u
 . "$DS_SOURCE/tests/support/join_nodes.sh"
+. "$DS_SOURCE/tests/support/epochs.sh"
 ln -s "$dslaunch" torchrun
 port=29400
 # torch NAME ADDRESS WORDS...: torchrun on the node of that address.
@@ -20,11 +21,6 @@ exit $(cat go.$DSLAUNCH_EPOCH)
 END
 chmod +x body.sh
 words=(--no-python --shutdown-timeout 2 --max-restarts 2 bash "$work/body.sh")
-epoch_is_up() { # EPOCH RANKS
-  local rank
-  for ((rank = 0; rank < $2; ++rank)); do [ -e "up.$1.$rank" ] || return 1; done
-}
-end_epoch() { echo "$2" >go.tmp; mv go.tmp "go.$1"; } # EPOCH CODE
 
 # Joiners may be first. At MAX nodes the job begins at once.
 torch 1 "$net.12" --nnodes 1:3 "${words[@]}"
