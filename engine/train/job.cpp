@@ -1,35 +1,23 @@
-// The phases of a job: config, data, device, groups, trainer, steps, end.
+// The phases of a job: prepare, meet, load, train, end.
 #include "engine/train/job.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
 
 #include "engine/base/units.h"
-#include "engine/checkpoint/folder_lock.h"
 #include "engine/comm/notes.h"
 #include "engine/comm/pieces.h"
 #include "engine/config/print.h"
-#include "engine/data/open_data.h"
-#include "engine/device/cpu/thread_pool.h"
-#include "engine/exchange/peft_folder.h"
 #include "engine/monitor/memory_status.h"
-#include "engine/plan/device_share.h"
-#include "engine/plan/measure.h"
-#include "engine/plugin/choose_backend.h"
 #include "engine/plugin/plugin.h"
-#include "engine/states/imported_weights.h"
-#include "engine/train/build_id.h"
-#include "engine/train/job_data.h"
 #include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/own_facts.h"
-#include "engine/train/plan_launch.h"
+#include "engine/train/prepare.h"
 #include "engine/train/reporter.h"
-#include "engine/train/resume.h"
 #include "engine/train/run_steps.h"
 #include "engine/train/save_start.h"
 #include "engine/train/trainer.h"
@@ -38,98 +26,10 @@ namespace ds {
 namespace {
 
 constexpr auto kGroupTimeout = std::chrono::minutes(5);
-// Ranks end at most 5 s after their launcher; a network file system releases their lock later.
-constexpr std::chrono::seconds kEarlierJob{10};
-// A driver needs longer than other ranks to notice the end of a process.
-constexpr double kMemoryTimeouts = 1.5;  // times comm.timeout
-
-LoadRequest load_request(const JobRequest& request) {
-  return {.path = request.config_path,
-          .overrides = request.overrides,
-          .world_size = request.rendezvous.world_size,
-          .most_ranks = request.most_ranks};
-}
-
-LaunchPlace launch_place(const JobRequest& request, bool is_here) {
-  return {.rank = request.rendezvous.rank,
-          .world_size = request.rendezvous.world_size,
-          .local_ranks = request.local_ranks,
-          .order_given = gives_key(load_request(request), "determinism.order"),
-          .is_here = is_here};
-}
-
-SaveOwner owner_of(const JobRequest& request) {
-  return {.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch};
-}
-
-/// Waits until an earlier job has ended its last save, so that this one resumes from that save.
-/// Errors: Error{config} of the config, or because another job goes on saving.
-void await_earlier_job(const JobRequest& request) {
-  const CheckpointConfig config = load_train_config(load_request(request)).checkpoint;
-  if (!config.saves()) return;
-  await_folder(
-      config.dir, owner_of(request), Deadline::after(kEarlierJob), [&](const std::string& holder) {
-        if (request.rendezvous.rank != 0) return;
-        fmt::print(stderr,
-                   "dsrunner: checkpoint.dir {}: {} saves there; waiting up to {} s for its end\n",
-                   config.dir, holder, kEarlierJob.count());
-      });
-}
-
-/// A job with the settings that it keeps from its first start.
-struct JobStart {
-  JobRequest request;
-  Resume resume;
-};
-/// Returns the request with kept settings. Errors: Error{config} of the config, or because the
-/// checkpoint cannot be used.
-JobStart start_of(const JobRequest& given, Recovery recovery = {}) {
-  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous,
-                               std::move(recovery))};
-  for (std::string& override : start.resume.kept(load_request(given)))
-    start.request.overrides.push_back(std::move(override));
-  return start;
-}
-
-/// Of the folders whose weights are imported; both are empty if none are.
-struct Imported {
-  std::string identity{}, note{};
-};
-
-/// Errors: Error{config} if a folder does not fit the config.
-Imported import_of(const TrainConfig& config, const Resume& resume) {
-  Imported imported;
-  if (resume.checkpoint() != nullptr) return imported;
-  if (is_imported(config.model)) {
-    const HfModel model = open_import(config);
-    imported = {.identity = model.identity(), .note = model.note()};
-  }
-  if (!config.lora.from.empty()) imported.identity += peft_identity(config.lora.from);
-  return imported;
-}
-
-/// Returns the config with the backend chosen for this machine. `reason` receives why it is not a
-/// GPU. Errors: Error{config} for keys that this backend does not have.
-TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr) {
-  BackendChoice choice = choose_backend(config.device);
-  config.device.backend = std::move(choice.backend);
-  if (reason != nullptr) *reason = std::move(choice.reason);
-  check_keys_of_backend(config.device);
-  return config;
-}
 
 /// Returns "CPU, 2 threads, AVX-512 (no CUDA device)".
 std::string with_reason(const std::string& device, const std::string& reason) {
   return reason.empty() ? device : fmt::format("{} ({})", device, reason);
-}
-
-// All ranks of a node measure at the same time, because they will share memory and links.
-void choose_device_share(TrainConfig& config, Backend& backend) {
-  std::int64_t& share = config.offload.optimizer.device_share;
-  if (share != kAuto || backend.device->is_host()) return;
-  if (config.offload.optimizer.device != OffloadDevice::cpu) return;
-  share =
-      device_share_of({.pcie = measure_link_rate(*backend.device), .host = measure_memory_rate()});
 }
 
 GroupSpec whole_world(const Rendezvous& rendezvous, const char* name) {
@@ -220,48 +120,6 @@ EpochMetrics epoch_metrics(const Began& began, const JobRequest& request, Clock:
           .loaded_s = since_start(Clock::now())};
 }
 
-/// What a rank has checked and opened before it connects to the others.
-struct Prepared {
-  JobStart start;
-  std::string reason{};  // why the backend is not a GPU
-  TrainConfig config{};  // without the values that ranks agree on
-  DataSet data;
-  Imported imported{};
-  Backend backend;
-  AutoChoice chosen;
-  Clock::time_point met{};  // when all ranks were connected
-};
-
-Prepared prepare(JobStart start) {
-  std::string reason;
-  TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
-  start.resume.require_model(config);
-  DataSet data = open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
-                           pack_share(start.request.rendezvous));
-  if (config.train.steps == 0) {
-    start.request.overrides.push_back(
-        fmt::format("train.steps={}", steps_of_epochs(config, data.train->epoch())));
-    config = with_backend(load_train_config(load_request(start.request)), &reason);
-  }
-  config.data.fields = data.fields;
-  Imported imported = import_of(config, start.resume);
-  Backend backend =
-      make_backend(config.device, start.request.local_rank, start.request.local_ranks);
-  choose_device_share(config, backend);
-  settle_keeping(config.elastic, keep_place(start.request, false));
-  build_id();  // kept for Trainer, where others would wait for a rank that cannot read its program
-  LaunchPlace place = launch_place(start.request, true);
-  place.held = start.resume.held_bytes();
-  if (start.request.rendezvous.epoch > 0)
-    place.patience = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(kMemoryTimeouts * config.comm.timeout));
-  AutoChoice chosen =
-      plan_launch(config, place, workspace_of(*backend.kernels), *backend.device,
-                  [](const std::string& line) { fmt::print(stderr, "dsrunner: {}\n", line); });
-  return {std::move(start),    std::move(reason),  std::move(config), std::move(data),
-          std::move(imported), std::move(backend), std::move(chosen)};
-}
-
 /// Prepares a later epoch. What the nodes keep decides about the settings that a job keeps, so the
 /// ranks meet first. Collective.
 Prepared recover(const JobRequest& given, StartVote& vote) {
@@ -288,72 +146,100 @@ void tell_facts(const JobRequest& given, const Prepared& job) {
   given.channel->tell_facts(own_facts(config, job.backend, job.data));
 }
 
-/// Trains with the other ranks of `world`.
-TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
-  const JobRequest& request = job.start.request;
-  // Checked before any other collective, because even which groups exist depends on zero.overlap.
+/// What all ranks agree on before they build: even which groups exist depends on zero.overlap.
+TrainConfig agree_on_config(const Prepared& job, Group& world) {
+  const auto deadline = [] { return Deadline::after(kGroupTimeout); };
   require_agreement(world, "order of communication", digest_of(message_order_list(job.config)),
-                    Deadline::after(kGroupTimeout));
+                    deadline());
   require_agreement(world, "whether states are kept",
-                    job.config.elastic.keeps ? "kept" : "not kept", Deadline::after(kGroupTimeout));
-  const TrainConfig config =
-      agree_on_auto(job.config, job.chosen, world, Deadline::after(kGroupTimeout));
-  const JobGroups groups(config, request.rendezvous, job.backend, &world, collectives);
-  std::optional<Trainer> made;
+                    job.config.elastic.keeps ? "kept" : "not kept", deadline());
+  TrainConfig config = agree_on_auto(job.config, job.chosen, world, deadline());
+  require_agreement(world, "imported model", job.imported.identity, deadline());
+  return config;
+}
+
+/// A rank's trainer, and on rank 0 what reports of it.
+struct Built {
+  std::optional<Trainer> trainer;
   std::optional<Reporter> reporter;
+  [[nodiscard]] Reporter* reports() { return reporter ? &*reporter : nullptr; }
+};
+
+/// Allocates all memory of the training. Collective.
+void build(Built& built, const TrainConfig& config, Prepared& job, const RankGroups& groups,
+           StartVote& vote) {
+  const JobRequest& request = job.start.request;
+  const Group& world = vote.world();
   vote.together("start.trainer", [&](SaveOutcome&) {
-    made.emplace(config, job.backend, groups.of_rank(), job.data);
+    built.trainer.emplace(config, job.backend, groups, job.data);
     if (world.rank() != 0) return;
-    reporter.emplace(config, std::filesystem::path(request.config_path).stem().string(),
-                     RunId{.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch},
-                     request.started, request.channel);
-    reporter->header(*made, job.data, with_reason(job.backend.device->description(), job.reason),
-                     world.size(), request.local_ranks);
+    built.reporter.emplace(
+        config, std::filesystem::path(request.config_path).stem().string(),
+        RunId{.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch}, request.started,
+        request.channel);
+    built.reporter->header(*built.trainer, job.data,
+                           with_reason(job.backend.device->description(), job.reason), world.size(),
+                           request.local_ranks);
   });
+}
+
+/// Loads the states with which the job begins, and tells where they come from. Collective.
+void load_states(Prepared& job, Trainer& trainer, Reporter* reports, StartVote& vote) {
+  const JobRequest& request = job.start.request;
   const Clock::time_point built = Clock::now();
-  // From here on, no more memory is allocated.
-  Trainer& trainer = *made;
-  Reporter* const reports = reporter ? &*reporter : nullptr;
-  require_agreement(world, "imported model", job.imported.identity, Deadline::after(kGroupTimeout));
   const Began began =
       job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
         if (reports == nullptr) return;
         parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
       });
   tell_phase(request, "loaded");
-  if (reports != nullptr && request.rendezvous.epoch > 0)
-    reports->epoch(epoch_metrics(began, request, job.met, built));
-  if (reports != nullptr && !job.imported.note.empty()) reports->note(job.imported.note);
-  const std::string note = load_note(load_request(request));
-  if (reports != nullptr && !note.empty()) reports->note(note);
-  const std::unique_ptr<Checkpointer> saver =
-      open_saver(config, request, trainer, vote, job.start.resume, reports);
-  const std::unique_ptr<Keeper> keeper =
-      open_keeper(config, request, trainer, world, collectives,
-                  {.origin = job.start.resume.origin(), .config = to_toml(config)}, reports);
-  if (saver && keeper)
-    saver->share_copy(
-        {.is_free = [&](bool wait) { return keeper->copy_is_free(wait); },
-         .elsewhere = [&](std::int64_t step) { return keeper->copy_for_save(step); }});
-  const std::unique_ptr<SampleLedger> ledger =
-      config.log.samples ? open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
-                                       Deadline::after(kGroupTimeout))
-                         : nullptr;
+  if (reports == nullptr) return;
+  if (request.rendezvous.epoch > 0) reports->epoch(epoch_metrics(began, request, job.met, built));
+  for (const std::string& note : {job.imported.note, load_note(load_request(request))})
+    if (!note.empty()) reports->note(note);
+}
+
+/// What accompanies the steps. Null: not asked for.
+struct Companions {
+  std::unique_ptr<Checkpointer> saver;
+  std::unique_ptr<Keeper> keeper;
+  std::unique_ptr<SampleLedger> ledger;
+  std::unique_ptr<StepTracer> tracer;
+};
+
+/// Collective.
+Companions open_companions(const TrainConfig& config, Prepared& job, Trainer& trainer,
+                           Reporter* reports, StartVote& vote, Collectives& collectives) {
+  const JobRequest& request = job.start.request;
+  const Resume& resume = job.start.resume;
+  Companions opened{
+      .saver = open_saver(config, request, trainer, vote, resume, reports),
+      .keeper = open_keeper(config, request, trainer, vote.world(), collectives,
+                            {.origin = resume.origin(), .config = to_toml(config)}, reports),
+      .ledger = nullptr,
+      .tracer = nullptr};
+  if (opened.saver && opened.keeper)
+    opened.saver->share_copy(
+        {.is_free = [keeper =
+                         opened.keeper.get()](bool wait) { return keeper->copy_is_free(wait); },
+         .elsewhere = [keeper = opened.keeper.get()](
+                          std::int64_t step) { return keeper->copy_for_save(step); }});
+  if (config.log.samples)
+    opened.ledger = open_ledger(reports != nullptr ? reports->folder() : std::string(), vote,
+                                Deadline::after(kGroupTimeout));
   TracePlace trace{.device = job.backend.device->description()};
   if (reports != nullptr) {
     trace.folder = reports->folder();
     trace.tell = [reports](const std::string& line) { reports->note(line); };
   }
-  const std::unique_ptr<StepTracer> tracer =
-      make_step_tracer(config, trainer, world, *job.backend.device, std::move(trace));
-  if (reports != nullptr) reports->begin(trainer);
-  const TrainEnd end = run_steps(config, request, job.backend, world,
-                                 {.trainer = trainer,
-                                  .reporter = reports,
-                                  .ledger = ledger.get(),
-                                  .saver = saver.get(),
-                                  .keeper = keeper.get(),
-                                  .tracer = tracer.get()});
+  opened.tracer =
+      make_step_tracer(config, trainer, vote.world(), *job.backend.device, std::move(trace));
+  return opened;
+}
+
+/// Writes the sample, the hash and the summary. Collective.
+void finish(const TrainConfig& config, TrainEnd end, bool is_saved, Trainer& trainer,
+            Reporter* reports, Group& world) {
   const bool complete = end == TrainEnd::complete;
   if (complete && config.sample.tokens > 0) {
     const std::string text = trainer.sample();
@@ -361,7 +247,7 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
   }
   // A job stopped by a signal has no time for the hash, and its state is in the checkpoint; a
   // paused one goes on.
-  const bool needs_hash = complete || (end == TrainEnd::stopped && !saver);
+  const bool needs_hash = complete || (end == TrainEnd::stopped && !is_saved);
   const std::string hash = needs_hash ? trainer.weights_hash() : std::string();
   const std::vector<double> peaks =
       gather_figures(world, static_cast<double>(read_memory_status().peak_bytes));
@@ -370,7 +256,29 @@ TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote&
                     !complete);
   }
   world.barrier(Deadline::after(kGroupTimeout));
-  if (saver) saver->require_end();
+}
+
+/// Trains with the other ranks of `world`.
+TrainEnd train(Prepared& job, Collectives& collectives, Group& world, StartVote& vote) {
+  const TrainConfig config = agree_on_config(job, world);
+  const JobGroups groups(config, job.start.request.rendezvous, job.backend, &world, collectives);
+  Built built;
+  build(built, config, job, groups.of_rank(), vote);
+  // From here on, no more memory is allocated.
+  Trainer& trainer = *built.trainer;
+  Reporter* const reports = built.reports();
+  load_states(job, trainer, reports, vote);
+  const Companions with = open_companions(config, job, trainer, reports, vote, collectives);
+  if (reports != nullptr) reports->begin(trainer);
+  const TrainEnd end = run_steps(config, job.start.request, job.backend, world,
+                                 {.trainer = trainer,
+                                  .reporter = reports,
+                                  .ledger = with.ledger.get(),
+                                  .saver = with.saver.get(),
+                                  .keeper = with.keeper.get(),
+                                  .tracer = with.tracer.get()});
+  finish(config, end, with.saver != nullptr, trainer, reports, world);
+  if (with.saver) with.saver->require_end();
   return end;
 }
 
@@ -405,66 +313,6 @@ TrainEnd run_training(const JobRequest& given) {
     if (error.kind() != ErrorKind::comm) vote.leave();
     throw;
   }
-}
-
-std::string check_joining(const JobRequest& request) {
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
-  const DataSet data =
-      open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
-                {.rank = 0, .ranks = 1, .threads = std::max(1, default_thread_count())});
-  const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
-  std::string facts = own_facts(config, backend, data);
-  config.data.fields = data.fields;
-  settle_keeping(config.elastic, keep_place(request, true));
-  plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
-  return facts;
-}
-
-namespace {
-
-/// Checks the memory limits of an elastic job at its fewest ranks, each of which has the largest
-/// share. Errors: Error{config}.
-void check_fewest(JobRequest request, const DataFields& fields, bool is_here,
-                  const WorkspaceBytes& workspace, const Device& device) {
-  const auto fewest = static_cast<int>(request.least_ranks);
-  if (fewest == 0 || fewest >= request.rendezvous.world_size) return;
-  request.rendezvous.world_size = fewest;
-  request.rendezvous.rank = 0;
-  request.local_ranks = std::min(request.local_ranks, fewest);
-  try {
-    TrainConfig config = with_backend(load_train_config(load_request(request)));
-    config.data.fields = fields;
-    settle_keeping(config.elastic, keep_place(request, true));
-    plan_launch(config, launch_place(request, is_here), workspace, device);
-  } catch (const Error& error) {
-    throw error.with_context(fmt::format("at {} rank{}, the fewest of this elastic job", fewest,
-                                         fewest == 1 ? "" : "s"));
-  }
-}
-
-}  // namespace
-
-// Does not look for checkpoints: their folder may be visible only on the nodes.
-void check_configuration(const JobRequest& request) {
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
-  settle_keeping(config.elastic, keep_place(request, true));
-  const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
-  plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
-  check_fewest(request, config.data.fields, false, workspace_for(config.device), *host.device);
-}
-
-void check_training(const JobRequest& given) {
-  const JobStart start = start_of(given);
-  const JobRequest& request = start.request;
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
-  start.resume.require_model(config);
-  config.data.fields = check_data(config.data);
-  import_of(config, start.resume);
-  const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
-  settle_keeping(config.elastic, keep_place(request, true));
-  const WorkspaceBytes workspace = workspace_of(*backend.kernels);
-  plan_launch(config, launch_place(request, true), workspace, *backend.device);
-  check_fewest(request, config.data.fields, true, workspace, *backend.device);
 }
 
 }  // namespace ds

@@ -1,0 +1,64 @@
+// What a rank checks and opens before it connects to the others.
+#pragma once
+
+#include <string>
+
+#include "engine/config/load.h"
+#include "engine/data/open_data.h"
+#include "engine/kernels/kernels.h"
+#include "engine/plan/auto.h"
+#include "engine/train/job.h"
+#include "engine/train/plan_launch.h"
+#include "engine/train/resume.h"
+
+namespace ds {
+
+[[nodiscard]] LoadRequest load_request(const JobRequest& request);
+
+/// is_here: the rank will run on this machine, so its memory counts.
+[[nodiscard]] LaunchPlace launch_place(const JobRequest& request, bool is_here);
+
+[[nodiscard]] SaveOwner owner_of(const JobRequest& request);
+
+/// Returns the config with the backend chosen for this machine. `reason` receives why it is not a
+/// GPU. Errors: Error{config} for keys that this backend does not have.
+[[nodiscard]] TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr);
+
+/// A job with the settings that it keeps from its first start.
+struct JobStart {
+  JobRequest request;
+  Resume resume;
+};
+
+/// Returns the request with kept settings. Errors: Error{config} of the config, or because the
+/// checkpoint cannot be used.
+[[nodiscard]] JobStart start_of(const JobRequest& given, Recovery recovery = {});
+
+/// Of the folders whose weights are imported; both are empty if none are.
+struct Imported {
+  std::string identity{}, note{};
+};
+
+/// Errors: Error{config} if a folder does not fit the config.
+Imported import_of(const TrainConfig& config, const Resume& resume);
+
+/// Waits until an earlier job has ended its last save, so that this one resumes from that save.
+/// Errors: Error{config} of the config, or because another job goes on saving.
+void await_earlier_job(const JobRequest& request);
+
+/// What a rank has checked and opened before it connects to the others.
+struct Prepared {
+  JobStart start;
+  std::string reason{};  // why the backend is not a GPU
+  TrainConfig config{};  // without the values that ranks agree on
+  DataSet data;
+  Imported imported{};
+  Backend backend;
+  AutoChoice chosen;
+  Clock::time_point met{};  // when all ranks were connected
+};
+
+/// Errors: Error{usage, config, system}.
+[[nodiscard]] Prepared prepare(JobStart start);
+
+}  // namespace ds
