@@ -10,6 +10,7 @@
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
+. "$DS_SOURCE/tests/support/small_training.sh"
 . "$(dirname "$0")/node_faults.sh"
 [ $# -ge 2 ] || { sed -n '2,11p' "$0"; exit 64; }
 seconds=$1 seed=$2 hosts=${3:-8} memory=${4:-memory} ranks_per_host=2 most=$((${3:-8} * 2))
@@ -27,37 +28,8 @@ step_ms=${DS_STEP_MS:-25} keys=() # a step takes at least so long; longer ones l
 steps=$((seconds * 1000 / (step_ms * 2)))
 find "$DS_SOURCE/engine" -name '*.h' | LC_ALL=C sort | xargs cat > "$dir/text"
 stage=$((RANDOM % 4)) offload=$([ $((RANDOM % 3)) -eq 0 ] && echo cpu || echo none)
-cat > "$dir/train.toml" << END
-[model]
-preset = "gpt-tiny"
-[data]
-train = "text"
-validation = 0
-seq_len = 32
-[batch]
-micro = 1
-global = $most
-[optimizer]
-lr = 3e-3
-[zero]
-stage = $stage
-[offload.optimizer]
-device = "$offload"
-[train]
-steps = $steps
-[checkpoint]
-dir = "saves"
-every = 400
-keep = 2
-[comm]
-timeout = 5
-[log]
-every = 1
-samples = true
-phases = false
-[device]
-threads = 1
-END
+small_training "$dir/train.toml" "$steps" "$most" "optimizer.lr = 3e-3" "zero.stage = $stage" "offload.optimizer.device = '$offload'" \
+  "checkpoint.dir = 'saves'" "checkpoint.every = 400" "checkpoint.keep = 2" "comm.timeout = 5"
 reference() { # the undisturbed run, on this machine alone
   (cd "$dir" && "$DS_BIN/dslaunch" -n 1 "$dir/train.toml" log.dir=reference checkpoint.dir=reference-saves determinism.virtual_ranks=$most > reference.out 2>&1)
 }

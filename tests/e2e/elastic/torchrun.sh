@@ -4,6 +4,7 @@
 set -u
 . "$DS_SOURCE/tests/support/join_nodes.sh"
 . "$DS_SOURCE/tests/support/epochs.sh"
+. "$DS_SOURCE/tests/support/small_training.sh"
 ln -s "$dslaunch" torchrun
 port=29400
 # torch NAME ADDRESS WORDS...: torchrun on the node of that address.
@@ -68,25 +69,7 @@ nothing_left || die "left: $(job_processes)"
 if [ -x "$DS_BIN/dsrunner" ] && command -v python3 >/dev/null; then
   export DSLAUNCH_CUDA_PLUGIN=none
   find "$DS_SOURCE/launcher/hosts" -name '*.h' | LC_ALL=C sort | xargs cat >text
-  cat >train.toml <<'END'
-[model]
-preset = "gpt-tiny"
-[data]
-train = "text"
-validation = 0
-seq_len = 32
-[batch]
-micro = 1
-global = 4
-[train]
-steps = 200
-[log]
-every = 1
-samples = true
-phases = false
-[device]
-threads = 1
-END
+  small_training train.toml 200 4
   train=(--nnodes 1:3 --nproc-per-node 1 train.toml log.dir=run debug.slow_data=0:50)
   step_of() { tail -c 20000 run/metrics.jsonl 2>/dev/null | grep -o '"step": *[0-9]*' | tail -n 1 | grep -o '[0-9]*$' || echo 0; }
   later_than() { [ "$(step_of)" -gt "$1" ]; }

@@ -5,6 +5,7 @@
 #   set_step            the last step of the run
 #   set_history         compares it with the undisturbed run (tests/e2e/elastic/check_history.py); prints what it finds
 # $job names the StatefulSet, $dir is the folder of the test.
+. "$DS_SOURCE/tests/support/small_training.sh"
 
 changing_begin() {
   local steps=$1
@@ -12,34 +13,8 @@ changing_begin() {
   export DSLAUNCH_CUDA_PLUGIN=none
   mkdir "$dir/data"
   find "$DS_SOURCE/engine" -name '*.h' | LC_ALL=C sort | xargs cat > "$dir/data/text"
-  cat > "$dir/data/train.toml" << END
-[model]
-preset = "gpt-tiny"
-[data]
-train = "text"
-validation = 0
-seq_len = 32
-[batch]
-micro = 1
-global = $((changing_most * 2))
-[optimizer]
-lr = 3e-3
-[zero]
-stage = ${changing_stage:-2}
-[train]
-steps = $steps
-[checkpoint]
-every = 400
-keep = 2
-[comm]
-timeout = 5
-[log]
-every = 1
-samples = true
-phases = false
-[device]
-threads = 1
-END
+  small_training "$dir/data/train.toml" "$steps" $((changing_most * 2)) "optimizer.lr = 3e-3" "zero.stage = ${changing_stage:-2}" \
+    "checkpoint.every = 400" "checkpoint.keep = 2" "comm.timeout = 5"
   "$DS_BIN/dslaunch" -n 1 "$dir/data/train.toml" "log.dir=$dir/reference" "determinism.virtual_ranks=$((changing_most * 2))" \
     "checkpoint.dir=$dir/reference-saves" > "$dir/reference.out" 2>&1 ||
     { echo "FAIL: the undisturbed run: $(tail -n 3 "$dir/reference.out")"; exit 1; }

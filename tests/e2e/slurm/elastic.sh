@@ -4,34 +4,13 @@
 set -u
 source "$(dirname "$0")/cluster.sh"
 source "$DS_SOURCE/tests/e2e/slurm/in_allocations.sh"  # cluster.sh has left this folder
+source "$DS_SOURCE/tests/support/small_training.sh"
 command -v python3 > /dev/null || skip "needs python3"
 CPUS=1 KILL_WAIT=30 start_cluster
 export DSLAUNCH_CUDA_PLUGIN=none
 steps=900 # of 50 ms
 cat "$DS_SOURCE"/launcher/*/*.h > text
-cat > train.toml << TOML
-[model]
-preset = "gpt-tiny"
-[data]
-train = "text"
-validation = 0
-seq_len = 32
-[batch]
-micro = 1
-global = 4
-[train]
-steps = $steps
-[checkpoint]
-dir = "saves"
-every = 100
-[log]
-every = 1
-dir = "run"
-samples = true
-phases = false
-[device]
-threads = 1
-TOML
+small_training train.toml "$steps" 4 "checkpoint.dir = 'saves'" "checkpoint.every = 100" "log.dir = 'run'"
 openssl rand -hex 32 > key
 port=29417
 says() { grep -qE -- "$1" job.err; }
