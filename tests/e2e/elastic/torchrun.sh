@@ -65,21 +65,26 @@ kill -TERM "${pids[0]}"
 ends 143 0 1
 nothing_left || die "left: $(job_processes)"
 
-# A training has the steps of one process, whoever leaves and joins.
+# A training has the steps of one process, whoever leaves and joins. The options come from variables, as in the pods of a PyTorchJob
+# with an elasticPolicy.
 if [ -x "$DS_BIN/dsrunner" ] && command -v python3 >/dev/null; then
   export DSLAUNCH_CUDA_PLUGIN=none
   find "$DS_SOURCE/launcher/hosts" -name '*.h' | LC_ALL=C sort | xargs cat >text
   small_training train.toml 200 4
-  train=(--nnodes 1:3 --nproc-per-node 1 train.toml log.dir=run debug.slow_data=0:50)
+  train_on() { # NAME ADDRESS
+    PET_NNODES=1:3 PET_NPROC_PER_NODE=1 PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT=$net.11:$port PET_RDZV_ID=77 \
+      setsid ./torchrun --local-addr "$2" train.toml log.dir=run debug.slow_data=0:50 >"$1.out" 2>&1 </dev/null &
+    pids[$1]=$!
+  }
   step_of() { tail -c 20000 run/metrics.jsonl 2>/dev/null | grep -o '"step": *[0-9]*' | tail -n 1 | grep -o '[0-9]*$' || echo 0; }
   later_than() { [ "$(step_of)" -gt "$1" ]; }
-  for i in 0 1 2; do torch $i "$net.1$((i + 1))" "${train[@]}"; done
+  for i in 0 1 2; do train_on $i "$net.1$((i + 1))"; done
   wait_for later_than 10
   kill -9 "${pids[2]}"
   end_of 2 2>/dev/null
   wait_for said 0 'epoch 1: 2 nodes and 2 ranks'
   wait_for later_than $(($(step_of) + 5))
-  torch 3 "$net.14" "${train[@]}"
+  train_on 3 "$net.14"
   wait_for said 0 "; $net.14 joins"
   wait_for later_than $(($(step_of) + 5))
   kill -TERM "${pids[1]}"
