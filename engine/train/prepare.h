@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/train/save_start.h"
 #include "engine/config/load.h"
 #include "engine/data/open_data.h"
 #include "engine/kernels/kernels.h"
