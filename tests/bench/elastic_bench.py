@@ -166,6 +166,8 @@ class Torchrun:
         self.job = subprocess.Popen(
             [python, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc-per-node={world}", "--max-restarts=100000",
              "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--monitor-interval=0.1", folder + "/peer.py", folder, folder],
+            # With the store of the agent, which keeps the addresses of ended workers, they never connect again.
+            env=dict(os.environ, TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1"),
             cwd=folder, stdout=open(folder + "/out", "w"), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.steps = Steps(folder + "/steps")
 
