@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Campaign of random faults against one training in the pods of a StatefulSet whose size changes.
-#   campaign.sh SECONDS SEED [PODS]      8 pods
+#   [DS_STEP_MS=25] campaign.sh SECONDS SEED [PODS]      8 pods; a step takes at least DS_STEP_MS
 #
 # Every few seconds something happens to a pod, or to several: processes or all of the pod are killed, it is frozen or cut off, evicted, the
 # StatefulSet gets smaller or larger, DNS does not answer. The training must reach its last step with the loss and gradient norm of each
@@ -18,7 +18,7 @@ trap 'exec 2> /dev/null; kill $(jobs -p); wait; pods_down; rm -rf "$dir"' EXIT
 pods_up "$dir/cluster" || exit 1
 RANDOM=$seed
 token=$(printf '5e%.0s' $(seq 32))
-job=campaign step_ms=25 least=1
+job=campaign step_ms=${DS_STEP_MS:-25} least=1
 steps=$((seconds * 1000 / step_ms))
 changing_stage=$((RANDOM % 4))
 now_ms() { echo "${EPOCHREALTIME/./}" | sed 's/...$//'; }
