@@ -10,8 +10,9 @@
 
 namespace ds {
 
-/// Rank 0: creates a file with `nonce` (letters and digits) in its name and text. Errors:
-/// Error{config} about the folder: missing, not a folder, read-only, no permission, full.
+/// Rank 0: creates an empty file, for which a full disk has room, with `nonce` (letters and digits)
+/// in its name. Errors: Error{config} about the folder: missing, not a folder, read-only, no
+/// permission.
 void leave_probe(const std::string& dir, const std::string& nonce);
 
 /// Any rank: returns whether that file exists. Retries until `deadline`, because network file
@@ -21,7 +22,7 @@ bool sees_probe(const std::string& dir, const std::string& nonce, Deadline deadl
 /// Rank 0, after all ranks have called sees_probe(). Never fails.
 void remove_probe(const std::string& dir, const std::string& nonce) noexcept;
 
-/// Any rank: creates, renames and removes a file there. Errors: as leave_probe().
+/// Any rank: writes, renames and removes a file there. Errors: as leave_probe(), or the disk is full.
 void try_folder(const std::string& dir, int rank);
 
 /// A rank that does not see rank 0's probe. The list has each `host` ("node3") once. Pure.

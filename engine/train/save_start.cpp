@@ -86,7 +86,8 @@ SaveStart start_saves(const CheckpointConfig& config, const SaveOwner& owner, st
   vote.together("checkpoint.room", [&](SaveOutcome&) {
     if (!is_first) return;
     remove_probe(config.dir, nonce);
-    check_room(config.dir, start.folder->free_bytes(), start.bytes);
+    // A disk that became full during the job ends no epoch: its saves fail, and say so.
+    if (owner.epoch == 0) check_room(config.dir, start.folder->free_bytes(), start.bytes);
     start.set_aside = start.folder->set_aside_after(trainer.finished_steps());
   });
   return start;

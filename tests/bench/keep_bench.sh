@@ -43,7 +43,7 @@ END
   # shellcheck disable=SC2086
   planned=$("$bin/dsrunner" plan --nodes "$ranks" "$work/train.toml" zero.stage=1 elastic.every=1 train.steps=1 $keys |
     awk '$1 == "kept" { print $3; exit }')
-  slots=$(awk '$1 == "slot" && $3 != "none" { sum += $5 } END { print sum }' "$work/agent")
+  slots=$(awk '$1 == "slot" && $3 != "none" { sum += $5 } END { printf "%.0f\n", sum }' "$work/agent")
   python3 - "$case" "$work" "${planned:-0}" "$slots" "$ranks" <<'END'
 import statistics, sys
 case, work, plan, slots, ranks = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])

@@ -4,20 +4,25 @@
 #   campaign.sh SECONDS SEED [HOSTS [disk]]        needs DS_BIN, DS_SOURCE, DS_TESTS, python3
 #
 # Every few seconds something happens to one node, or to two at once: a link of the chain of processes is killed or stopped, the network
-# goes, the power goes, a node comes back. The job must reach its last step. Then each step's loss and gradient norm and the hash of the
-# weights must be those of an undisturbed run on one host, each sample must have been used once in each step, and nothing of the job may
-# be left. Only losses of two nodes at once may read the disk. With "disk", nothing is kept in memory: then changes must read it. Prints a line a fault, a table of the times by kind, and totals; exits 0 if all is well.
+# goes, the power goes, the node leaves as it is told to, the disk is full, a node comes back. The job must reach its last step. Then each
+# step's loss and gradient norm and the hash of the weights must be those of an undisturbed run on one host, each sample must have been used
+# once in each step, and nothing of the job may be left. Only losses of two nodes at once may read the disk. With "disk", nothing is kept in
+# memory: then changes must read it. Prints a line a fault, a table of the times by kind, and totals; exits 0 if all is well.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
 . "$DS_SOURCE/tests/support/small_training.sh"
-. "$(dirname "$0")/node_faults.sh"
-[ $# -ge 2 ] || { sed -n '2,11p' "$0"; exit 64; }
+[ $# -ge 2 ] || { sed -n '2,10p' "$0"; exit 64; }
 seconds=$1 seed=$2 hosts=${3:-8} memory=${4:-memory} ranks_per_host=2 most=$((${3:-8} * 2))
 command -v python3 > /dev/null || { echo "SKIP: needs python3"; exit 77; }
 netns_need
 dir=$(mktemp -d)
-trap 'exec 2> /dev/null; end_job; netns_down; rm -rf "$dir"' EXIT
+trap 'exec 2> /dev/null; end_job; netns_down; umount "$dir/saves"; rm -rf "$dir"' EXIT
+mkdir "$dir/saves"
+mount -t tmpfs -o size=32m tmpfs "$dir/saves" 2> /dev/null || echo "no file system can be mounted here: full_disk is left out"
+. "$(dirname "$0")/node_faults.sh"
+export DSLAUNCH_RUNTIME_DIR=$dir/sockets
+mkdir -m 700 "$DSLAUNCH_RUNTIME_DIR"
 netns_up "$dir" "$hosts" || exit 1
 RANDOM=$seed
 export DSLAUNCH_CUDA_PLUGIN=none
@@ -49,10 +54,10 @@ last_epoch() {
   tail -c 20000 "$dir/run/metrics.jsonl" 2> /dev/null |
     awk -F'[:,]' '/"event":"epoch"/ { began = $4; next } /"loss"/ && began != "" { epoch = began } END { print epoch + 0 }'
 }
-# Waits until the job has finished a step of a later epoch than $1, at most $2 s; prints the milliseconds since $3.
-wait_epoch_after() {
-  local until=$((SECONDS + $2)) at
-  while at=$(last_epoch); [ "${at:-0}" -le "$1" ]; do
+# Waits until last_WHAT ("epoch", which has finished a step, or "step") is greater than $2, at most 60 s; prints the milliseconds since $3.
+wait_after() {
+  local until=$((SECONDS + 60)) now
+  while now=$(last_$1); [ "${now:-0}" -le "$2" ]; do
     kill -0 "$job" 2> /dev/null || return 1
     [ $SECONDS -lt $until ] || return 1
     sleep 0.02
@@ -76,7 +81,9 @@ while [ $SECONDS -lt $end ] && kill -0 "$job" 2> /dev/null; do
   "fault_$kind" "$node" || continue # nothing of the job runs there now
   faults=$((faults + 1))
   [ "$kind" != two_nodes ] || pairs=$((pairs + 1))
-  if took=$(wait_epoch_after "$epoch" 60 "$at"); then
+  counts=epoch after=$epoch
+  [ "$kind" != full_disk ] || counts=step after=$(last_step)
+  if took=$(wait_after $counts "$after" "$at"); then
     echo "$kind $took" >> "$dir/times"
   else
     took=- bad=$((bad + 1))

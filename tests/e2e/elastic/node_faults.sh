@@ -1,7 +1,8 @@
-# Sourced by campaign.sh: what happens to nodes. fault_KIND NODE returns 1 where the node runs no rank now. mend_nodes brings back, by chance,
-# what was taken away; mend_all brings back everything.
+# Sourced by campaign.sh: what happens to nodes. fault_KIND NODE returns 1 where it cannot happen now. mend_nodes brings back, by chance, what
+# was taken away; mend_all brings back everything.
 
-fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link_down power_off two_nodes)
+fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link_down power_off two_nodes planned)
+! mountpoint -q "$dir/saves" || fault_names+=(full_disk)
 declare -A is_down=()
 
 parent() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status" 2> /dev/null; }
@@ -43,8 +44,25 @@ fault_two_nodes() { # a node and the next one, which may keep each other's copie
   fault_power_off "$1"
   fault_power_off "$next"
 }
+on_head() { timeout 30 ip netns exec "$head_ns" "$DS_BIN/dslaunch" "$@" > "$dir/asked" 2>&1; }
+fault_planned() { # the node leaves as it was told to
+  rank_on "$1" > /dev/null && on_head scale --remove "node$1" || return 1
+  is_down[$1]=planned
+}
+# The training goes on; a save that is asked for says why there is none.
+fault_full_disk() {
+  [ -z "${is_down[disk]:-}" ] || return 1
+  dd if=/dev/zero of="$dir/saves/full" bs=64k 2> /dev/null
+  is_down[disk]=disk
+  if on_head checkpoint; then
+    echo "BAD: a save on a full disk: $(cat "$dir/asked")"
+    bad=$((bad + 1))
+  fi
+}
 mend() { # NODE
   case ${is_down[$1]} in
+    planned) on_head scale --add "node$1" || return 0 ;; # later, when the job is not changing
+    disk) rm -f "$dir/saves/full" ;;
     link) ip -n "$head_ns" link set "leg$1" up ;;
     power) netns_sshd "$1" ;;
   esac

@@ -7,9 +7,10 @@ mkdir "$work/disk"
 common=(determinism.virtual_ranks=12 batch.global=24 determinism.order=boundary train.steps=16 optimizer.clip=0.5)
 slow=debug.slow_data=0:40
 
+within=() # command in which the agents of a history run
 # history NAME SCRIPT KEYS...: report of the agents in $work/NAME.agents, run folder $work/NAME
 history() {
-  DSLAUNCH_JOB_ID="job-$1" timeout 200 "$agents" "$work/$1" "$2" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${common[@]}" $slow "${@:3}" \
+  DSLAUNCH_JOB_ID="job-$1" timeout 200 "${within[@]}" "$agents" "$work/$1" "$2" "$dsrunner" "$work/train.toml" "log.dir=$work/$1" "${common[@]}" $slow "${@:3}" \
     >"$work/$1.agents" 2>&1 </dev/null || fail "$1: the agents failed: $(cat "$work/$1.agents")"
   grep -q "timed out\|bad message" "$work/$1.agents" && fail "$1: $(cat "$work/$1.agents" "$work/$1".e*.r0.out)"
 }
@@ -88,6 +89,18 @@ history saves "a,b:1 kill 1 at 12; a,b:1 end" elastic.every=1 checkpoint.dir="$w
 says saves 1 "^resume   step [0-9]+ from memory"
 ! grep -q "saves there" "$work"/saves.e1.r*.out || fail "saves: waited for the lock of its own job"
 same saves
+
+# A disk that became full during the job ends no later epoch: it has room for two checkpoints of 1.4 MiB, not for a third one.
+mkdir "$work/small"
+within=(unshare -m --propagation private sh -c 'mount -t tmpfs -o size=3m tmpfs "$0" && exec "$@"' "$work/small")
+if "${within[@]}" true 2>/dev/null; then
+  history full "a,b:1 kill 1 at 12; a,b:1 end" elastic.every=1 checkpoint.dir="$work/small" checkpoint.every=3
+  grep -qhE "^checkpoint: step [0-9]+ failed: .*free" "$work"/full.e?.r0.out || fail "full: no save failed: $(cat "$work"/full.e?.r0.out)"
+  says full 1 "^resume   step [0-9]+ from memory"
+  same full
+else
+  echo "part skipped: no file system can be mounted here"
+fi
 
 [ $failures = 0 ] && echo "recovery: all as promised"
 exit $((failures > 0))

@@ -35,6 +35,14 @@ ended() {
   [ "$(podctl code "${launchers[$job]}")" = "$2" ] || die "$3: exit code $(podctl code "${launchers[$job]}"), not $2"
 }
 said() { podctl logs "${launchers[$job]}" | grep -qE -- "$1" || die "$job: no line like: $1"; }
+until_said() { # of the job that was launched last
+  local i
+  for ((i = 0; i < 600; i++)); do
+    ! podctl logs "${launchers[$job]}" | grep -qE -- "$1" || return 0
+    sleep 0.1
+  done
+  die "$job: not said within 60 s: $1"
+}
 said_not() { ! podctl logs "${launchers[$job]}" | grep -E -- "$1" || die "$job: a line like: $1"; }
 # ran WORLD [HOST...]: a line of every rank, each on its host and as user $user
 ran() {
@@ -95,6 +103,21 @@ ready
 trainer_torch tt 2 1
 manifest_command trainjob-torch || die "the command of trainjob-torch.yaml"
 for index in 1 0; do torch_node $index "${command[@]}" train.steps=6; done
+# An etjob whose size changes: ScaleOut adds a worker and rewrites the list in place; ScaleIn deletes a worker at once, without grace.
+et_operator es 2 1
+op_workers
+ready
+launch dslaunch --nodes 1:4 --hostfile /etc/edl/hostfile --admit now --grace 2s -- \
+  sh -c 'echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE on $(uname -n)"; [ "$DSLAUNCH_EPOCH" = 2 ] || sleep 600'
+until_said 'epoch 0 rank 1 of 2 on es-worker-1'
+workers=(es-worker-2)
+op_workers
+ready
+printf 'es-worker-%s:1\n' 0 1 2 > "$op_dir/es/edl/hostfile"
+until_said 'epoch 1 rank 2 of 3 on es-worker-2'
+printf 'es-worker-%s:1\n' 1 2 > "$op_dir/es/edl/hostfile"
+podctl kill9 es-worker-0
+podctl unready es-worker-0
 
 ended bert 0 "an MPIJob"
 ran 2 bert-worker-0 bert-worker-1
@@ -114,6 +137,8 @@ user=0
 ended et 0 "an etjob"
 ran 2 et-worker-0 et-worker-1
 said_not "$blanked"
+ended es 0 "an etjob whose size changes"
+for rank in 0 1; do said "epoch 2 rank $rank of 2 on es-worker-$((rank + 1))\$"; done
 ended vc 0 "a job of Volcano"
 ran 2 vc-worker-0 vc-worker-1
 said_not "$blanked"

@@ -36,8 +36,6 @@ TEST_CASE("the probe of rank 0 is seen only in the same folder") {
   CHECK(!sees_probe(other.path(), "4711abc", kNow));
   CHECK(!sees_probe(place.path(), "4712", kNow));
   CHECK(!sees_probe(place.file("missing"), "4711abc", kNow));
-  test::write_text(place.file(".probe-4711abc"), "of another");
-  CHECK(!sees_probe(place.path(), "4711abc", kNow));
   remove_probe(place.path(), "4711abc");
   remove_probe(place.path(), "4711abc");
   CHECK(names_in(place.path()).empty());
