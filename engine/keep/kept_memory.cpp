@@ -24,7 +24,8 @@ namespace {
 constexpr auto kAgentTimeout = std::chrono::seconds(20);
 // Ranks that are lost are noticed much earlier; those that make progress are waited for.
 constexpr auto kStageTimeout = std::chrono::minutes(5);
-constexpr std::int64_t kRoundBytes = 32 << 20;  // of all peers of a rank, in each direction
+// Of all peers of a rank, in each direction: what a processor's cache holds.
+constexpr std::int64_t kRoundBytes = 4 << 20;
 constexpr std::int64_t kLeastBytes = 64 << 10;  // of one peer in a round
 
 Deadline stage() { return Deadline::after(kStageTimeout); }
@@ -215,20 +216,23 @@ void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<Pie
     return static_cast<std::size_t>(std::min(stream.left(), most));
   };
   std::vector<std::vector<std::byte>> sent(size), got(size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    sent[rank].resize(part_of(out[rank]));
+    got[rank].resize(part_of(in[rank]));
+  }
   std::vector<std::span<const std::byte>> send(size);
   std::vector<std::span<std::byte>> receive(size);
   for (std::int64_t done = 0; done < longest; done += most) {
     for (std::size_t rank = 0; rank < size; ++rank) {
-      sent[rank].resize(part_of(out[rank]));
-      out[rank].read(sent[rank]);  // the receiver notices bytes that could not be read
-      send[rank] = sent[rank];
-      got[rank].resize(part_of(in[rank]));
-      receive[rank] = got[rank];
+      const std::span<std::byte> bytes = std::span(sent[rank]).first(part_of(out[rank]));
+      out[rank].read(bytes);  // the receiver notices bytes that could not be read
+      send[rank] = bytes;
+      receive[rank] = std::span(got[rank]).first(part_of(in[rank]));
     }
     world_.about("kept.move");
     world_.all_to_all(send, receive, stage());
     for (std::size_t rank = 0; rank < size; ++rank) {
-      const int problem = in[rank].write(got[rank]);
+      const int problem = in[rank].write(receive[rank]);
       if (problem != 0) failure_ = "no memory for received pieces: " + error_text(problem);
     }
   }

@@ -2,6 +2,10 @@
 #include "engine/plan/solve.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <tuple>
 
 #include "engine/base/units.h"
@@ -126,10 +130,31 @@ SolveRequest with_config(const SolveRequest& request, const TrainConfig& config)
           .rates = request.rates};
 }
 
+// A plan of a large model takes tenths of a second, and the choices do not depend on each other.
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build) {
+  const std::vector<Choice> choices = choices_for(request.config, request.cluster.world_size());
+  std::vector<std::optional<Candidate>> planned(choices.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex failing;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < choices.size(); i = next++)
+        planned[i] = try_choice(request, choices[i], build);
+    } catch (...) {
+      const std::lock_guard lock(failing);
+      failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const auto most = std::min<std::size_t>(std::thread::hardware_concurrency(), choices.size());
+    while (threads.size() + 1 < most) threads.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
   std::vector<Candidate> candidates;
-  for (const Choice& choice : choices_for(request.config, request.cluster.world_size()))
-    candidates.push_back(try_choice(request, choice, build));
+  for (std::optional<Candidate>& candidate : planned) candidates.push_back(std::move(*candidate));
   return candidates;
 }
 

@@ -44,7 +44,7 @@ struct SolveRequest {
 /// Returns the same request for another config, which must outlive it.
 SolveRequest with_config(const SolveRequest& request, const TrainConfig& config);
 
-/// Returns every implemented choice in the order of all_choices().
+/// Returns every implemented choice in the order of all_choices(). Several threads call `build`.
 std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank& build);
 
 /// Returns the candidate that fits and costs least, or null. The cost is the step's least time, one
