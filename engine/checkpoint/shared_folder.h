@@ -22,7 +22,8 @@ bool sees_probe(const std::string& dir, const std::string& nonce, Deadline deadl
 /// Rank 0, after all ranks have called sees_probe(). Never fails.
 void remove_probe(const std::string& dir, const std::string& nonce) noexcept;
 
-/// Any rank: writes, renames and removes a file there. Errors: as leave_probe(), or the disk is full.
+/// Any rank: writes, renames and removes a file there. Errors: as leave_probe(), or the disk is
+/// full.
 void try_folder(const std::string& dir, int rank);
 
 /// A rank that does not see rank 0's probe. The list has each `host` ("node3") once. Pure.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -144,12 +145,16 @@ std::vector<Candidate> plan_choices(const SolveRequest& request, const BuildRank
     } catch (...) {
       const std::lock_guard lock(failing);
       failure = std::current_exception();
+      next = choices.size();
     }
   };
   {
     std::vector<std::jthread> threads;
     const auto most = std::min<std::size_t>(std::thread::hardware_concurrency(), choices.size());
-    while (threads.size() + 1 < most) threads.emplace_back(work);
+    try {
+      while (threads.size() + 1 < most) threads.emplace_back(work);
+    } catch (const std::system_error&) {  // a limit of processes: fewer threads do
+    }
     work();
   }
   if (failure) std::rethrow_exception(failure);

@@ -142,7 +142,7 @@ Prepared recover(const JobRequest& given, StartVote& vote) {
 /// The launcher compares them with those of nodes that may join.
 void tell_facts(const JobRequest& given, const Prepared& job) {
   if (given.channel == nullptr || given.rendezvous.rank != 0) return;
-  const TrainConfig config = with_backend(load_train_config(load_request(given)));
+  const TrainConfig config = config_with_backend(given);
   given.channel->tell_facts(own_facts(config, job.backend, job.data));
 }
 

@@ -23,7 +23,7 @@ void check_fewest(JobRequest request, const DataFields& fields, bool is_here,
   request.rendezvous.rank = 0;
   request.local_ranks = std::min(request.local_ranks, fewest);
   try {
-    TrainConfig config = with_backend(load_train_config(load_request(request)));
+    TrainConfig config = config_with_backend(request);
     config.data.fields = fields;
     settle_keeping(config.elastic, keep_place(request, true));
     plan_launch(config, launch_place(request, is_here), workspace, device);
@@ -37,7 +37,7 @@ void check_fewest(JobRequest request, const DataFields& fields, bool is_here,
 
 // Does not look for checkpoints: their folder may be visible only on the nodes.
 void check_configuration(const JobRequest& request) {
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = config_with_backend(request);
   settle_keeping(config.elastic, keep_place(request, true));
   const Backend host = make_backend(DeviceConfig{.backend = "cpu"}, 0);
   plan_launch(config, launch_place(request, false), workspace_for(config.device), *host.device);
@@ -47,7 +47,7 @@ void check_configuration(const JobRequest& request) {
 void check_training(const JobRequest& given) {
   const JobStart start = start_of(given);
   const JobRequest& request = start.request;
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = config_with_backend(request);
   start.resume.require_model(config);
   config.data.fields = check_data(config.data);
   import_of(config, start.resume);
@@ -59,7 +59,7 @@ void check_training(const JobRequest& given) {
 }
 
 std::string check_joining(const JobRequest& request) {
-  TrainConfig config = with_backend(load_train_config(load_request(request)));
+  TrainConfig config = config_with_backend(request);
   const DataSet data =
       open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
                 {.rank = 0, .ranks = 1, .threads = std::max(1, default_thread_count())});

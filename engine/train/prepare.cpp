@@ -52,7 +52,8 @@ SaveOwner owner_of(const JobRequest& request) {
   return {.job = request.rendezvous.job_id, .epoch = request.rendezvous.epoch};
 }
 
-TrainConfig with_backend(TrainConfig config, std::string* reason) {
+TrainConfig config_with_backend(const JobRequest& request, std::string* reason) {
+  TrainConfig config = load_train_config(load_request(request));
   BackendChoice choice = choose_backend(config.device);
   config.device.backend = std::move(choice.backend);
   if (reason != nullptr) *reason = std::move(choice.reason);
@@ -93,14 +94,14 @@ void await_earlier_job(const JobRequest& request) {
 
 Prepared prepare(JobStart start) {
   std::string reason;
-  TrainConfig config = with_backend(load_train_config(load_request(start.request)), &reason);
+  TrainConfig config = config_with_backend(start.request, &reason);
   start.resume.require_model(config);
   DataSet data = open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
                            pack_share(start.request.rendezvous));
   if (config.train.steps == 0) {
     start.request.overrides.push_back(
         fmt::format("train.steps={}", steps_of_epochs(config, data.train->epoch())));
-    config = with_backend(load_train_config(load_request(start.request)), &reason);
+    config = config_with_backend(start.request, &reason);
   }
   config.data.fields = data.fields;
   Imported imported = import_of(config, start.resume);

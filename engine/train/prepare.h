@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "engine/train/save_start.h"
 #include "engine/config/load.h"
 #include "engine/data/open_data.h"
 #include "engine/kernels/kernels.h"
@@ -11,19 +10,24 @@
 #include "engine/train/job.h"
 #include "engine/train/plan_launch.h"
 #include "engine/train/resume.h"
+#include "engine/train/save_start.h"
 
 namespace ds {
 
+/// What load_train_config() takes of a request. Pure.
 [[nodiscard]] LoadRequest load_request(const JobRequest& request);
 
-/// is_here: the rank will run on this machine, so its memory counts.
+/// The place for which plan_launch() plans. is_here: the rank will run on this machine, so its
+/// memory counts. Errors: Error{usage, config} of the config.
 [[nodiscard]] LaunchPlace launch_place(const JobRequest& request, bool is_here);
 
+/// Who saves into checkpoint.dir. Pure.
 [[nodiscard]] SaveOwner owner_of(const JobRequest& request);
 
-/// Returns the config with the backend chosen for this machine. `reason` receives why it is not a
-/// GPU. Errors: Error{config} for keys that this backend does not have.
-[[nodiscard]] TrainConfig with_backend(TrainConfig config, std::string* reason = nullptr);
+/// Loads the config of a job, with the backend chosen for this machine. `reason` receives why it is
+/// not a GPU. Errors: Error{usage, config}.
+[[nodiscard]] TrainConfig config_with_backend(const JobRequest& request,
+                                              std::string* reason = nullptr);
 
 /// A job with the settings that it keeps from its first start.
 struct JobStart {
@@ -59,7 +63,8 @@ struct Prepared {
   Clock::time_point met{};  // when all ranks were connected
 };
 
-/// Errors: Error{usage, config, system}.
+/// Checks and opens everything, ending with the plan of memory. Errors: Error{usage, config,
+/// system}.
 [[nodiscard]] Prepared prepare(JobStart start);
 
 }  // namespace ds

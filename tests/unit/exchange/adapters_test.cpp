@@ -11,18 +11,14 @@
 #include "engine/config/peft_config.h"
 #include "engine/exchange/adapter_tensors.h"
 #include "engine/exchange/peft_folder.h"
+#include "tests/unit/exchange/small_models.h"
 
 namespace {
 
 ds::ModelConfig adapter_model(const std::string& arch) {
-  ds::ModelConfig config;
-  config.arch = arch;
+  ds::ModelConfig config = config_of(arch, ds::ModelConfig{}.tied);
   config.layers = 2;
-  config.hidden = 48;
-  config.heads = 6;
   config.kv_heads = arch == "gpt2" ? 6 : 2;
-  config.ffn = 80;
-  config.vocab = 320;
   return config;
 }
 
