@@ -51,6 +51,7 @@ timeout 30 bin/pdsh -R exec -k -w 'a[0-2]' sh -c '[ %n = 1 ] && exit 5; exec sle
 
 # Ctrl-C lists, Ctrl-Z gives up what has not begun, Ctrl-C twice ends.
 start() {
+  : >out # or the lines of the command before are taken for its own, and the signal comes before it listens
   bin/pdsh -R exec -d -f 2 "$@" -w 'a[1-3]' sh -c 'echo %h; exec sleep 100' >out 2>err </dev/null &
   launcher=$!
   two() { [ "$(wc -l <out)" = 2 ]; }
@@ -70,6 +71,7 @@ for ((i = 0; i < 10; i++)); do # on a busy machine TSTP may come too late, and s
 done
 [ $i -lt 10 ] || die 'TSTP after INT'
 kill -TERM "$launcher"
+kill -CONT "$launcher" # a TSTP that it read late may have stopped it again
 wait "$launcher"
 [ $? = 143 ] || die 'TERM'
 start -b
