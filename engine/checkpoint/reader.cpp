@@ -183,9 +183,20 @@ PieceReader::PieceReader(std::shared_ptr<const Checkpoint> checkpoint)
 
 std::span<const std::byte> PieceReader::verified(const TensorEntry& tensor, const StateEntry& state,
                                                  const Piece& piece) {
-  const std::int64_t bytes = piece.elements * size_of(state.dtype);
-  if (held_ == &piece) return std::span(buffer_).first(static_cast<std::size_t>(bytes));
-  held_ = nullptr;
+  const auto bytes = static_cast<std::size_t>(piece.elements * size_of(state.dtype));
+  if (held_ != &piece) {
+    held_ = nullptr;
+    buffer_.resize(std::max(buffer_.size(), bytes));
+    fetch(tensor, state, piece, std::span(buffer_).first(bytes));
+    held_ = &piece;
+  }
+  return std::span(buffer_).first(bytes);
+}
+
+/// Reads and verifies one piece into memory of its size.
+void PieceReader::fetch(const TensorEntry& tensor, const StateEntry& state, const Piece& piece,
+                        std::span<std::byte> into) {
+  const std::int64_t bytes = std::ssize(into);
   const std::string path = checkpoint_->chunk_path(piece.chunk);
   const auto broken = [&](const std::string& why) {
     broken_chunk_ = piece.chunk;
@@ -200,8 +211,6 @@ std::span<const std::byte> PieceReader::verified(const TensorEntry& tensor, cons
     broken_chunk_ = -1;
     chunk_number_ = piece.chunk;
   }
-  buffer_.resize(std::max(buffer_.size(), static_cast<std::size_t>(bytes)));
-  const std::span<std::byte> into = std::span(buffer_).first(static_cast<std::size_t>(bytes));
   const std::int64_t got =
       read_at(chunk_.get(), into, checkpoint_->chunk_begin(piece.chunk) + piece.at);
   if (got < 0) {
@@ -214,8 +223,6 @@ std::span<const std::byte> PieceReader::verified(const TensorEntry& tensor, cons
     broken(fmt::format("differ from what was written: their checksum is {:016x}, not {:016x}",
                        found, piece.checksum));
   }
-  held_ = &piece;
-  return into;
 }
 
 void PieceReader::read(std::string_view tensor_name, std::string_view state_name,
@@ -231,12 +238,15 @@ void PieceReader::read(std::string_view tensor_name, std::string_view state_name
   }
   std::int64_t done = 0;
   for_each_run(tensor->shape, state->pieces, rank, {first, end}, [&](const Run& run) {
+    const std::span<float> out = into.subspan(static_cast<std::size_t>(run.element - first),
+                                              static_cast<std::size_t>(run.elements));
+    done += run.elements;
+    const bool is_whole = run.elements == run.piece->elements;
+    if (is_whole && state->dtype == DType::f32 && held_ != run.piece)
+      return fetch(*tensor, *state, *run.piece, std::as_writable_bytes(out));
     const auto bytes = verified(*tensor, *state, *run.piece);
     const std::int64_t skip = run.in_piece * size_of(state->dtype);
-    copy_floats(bytes.data() + skip, state->dtype,
-                into.subspan(static_cast<std::size_t>(run.element - first),
-                             static_cast<std::size_t>(run.elements)));
-    done += run.elements;
+    copy_floats(bytes.data() + skip, state->dtype, out);
   });
   if (done != std::ssize(into)) {
     refuse(fmt::format("{}: rank {} has no {} of {}", checkpoint_->folder(), rank, state_name,

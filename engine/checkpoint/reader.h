@@ -73,6 +73,9 @@ class PieceReader {
   [[nodiscard]] int broken_chunk() const { return broken_chunk_; }
 
  private:
+  void fetch(const TensorEntry& tensor, const StateEntry& state, const Piece& piece,
+             std::span<std::byte> into);
+
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::vector<std::byte> buffer_;
   const Piece* held_ = nullptr;  // the piece that buffer_ holds

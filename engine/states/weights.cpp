@@ -100,16 +100,15 @@ class FirstValues {
   void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
                    const OwnedPart& part) {
     const Tensor values = executor_.tensor(id);
+    if (values.dtype == DType::f32 && executor_.host_reaches(id))
+      return fill_range(group, state, part.first,
+                        {static_cast<float*>(values.data) + part.at,
+                         static_cast<std::size_t>(part.elements)});
     for (const OwnedPart& piece : tiles_of({part}, kChunk)) {
       const Tensor chunk{static_cast<std::byte*>(values.data) + piece.at * size_of(values.dtype),
                          values.dtype,
                          {piece.elements}};
-      const auto size = static_cast<std::size_t>(piece.elements);
-      if (values.dtype == DType::f32 && executor_.host_reaches(id)) {
-        fill_range(group, state, piece.first, {static_cast<float*>(chunk.data), size});
-        continue;
-      }
-      buffer_.resize(size);
+      buffer_.resize(static_cast<std::size_t>(piece.elements));
       fill_range(group, state, piece.first, buffer_);
       if (executor_.host_reaches(id)) {
         convert(chunk);
@@ -154,17 +153,23 @@ class FirstValues {
   /// Fills elements [first, first + out.size()) of the group's flat memory; gaps become zeros.
   void fill_range(const ParamGroup& group, std::string_view state, std::int64_t first,
                   std::span<float> out) {
-    std::ranges::fill(out, 0.0F);
-    if (!source_.has(state)) return;
-    for (const ParamTensor& tensor : group.tensors) {
-      const std::int64_t from = std::max(first, tensor.offset);
-      const std::int64_t to =
-          std::min(first + std::ssize(out), tensor.offset + tensor.shape.elements());
-      if (from >= to) continue;
-      source_.read(
-          tensor, state, from - tensor.offset,
-          out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from)));
+    const auto part_of = [&](std::int64_t from, std::int64_t to) {
+      return out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
+    };
+    const std::int64_t end = first + std::ssize(out);
+    std::int64_t filled = first;
+    if (source_.has(state)) {
+      for (const ParamTensor& tensor : group.tensors) {
+        const std::int64_t from = std::max(first, tensor.offset);
+        const std::int64_t to = std::min(end, tensor.offset + tensor.shape.elements());
+        if (from >= to) continue;
+        DS_ASSERT(from >= filled, "the tensors of a group ascend");
+        std::ranges::fill(part_of(filled, from), 0.0F);
+        source_.read(tensor, state, from - tensor.offset, part_of(from, to));
+        filled = to;
+      }
     }
+    std::ranges::fill(part_of(filled, end), 0.0F);
   }
 
   const Program& step_;
