@@ -28,6 +28,9 @@ struct RankOrders {
 
 /// The phase that all ranks reach with the first step of an epoch: it has made progress.
 inline constexpr std::string_view kFirstStepPhase = "first_step";
+/// The phase that all ranks reach when all their states are kept in this epoch: those that earlier
+/// epochs have kept are needed no more.
+inline constexpr std::string_view kKeptPhase = "kept";
 
 /// Messages are datagrams of text (docs/protocol.md). Nothing blocks but await_held() and kept(): a
 /// message that the agent does not take at once is dropped if a later one replaces it (step,

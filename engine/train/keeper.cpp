@@ -208,7 +208,7 @@ void Keeper::finish(bool is_lost) {
 void Keeper::conclude(KeepTurns::Verdict verdict, std::int64_t step, const SaveOutcome& outcome) {
   pace_.kept(outcome.seconds, outcome.stall_s);
   if (verdict == KeepTurns::Verdict::committed) {
-    if (++kept_ == 1 && hooks_.drop_earlier) hooks_.drop_earlier();
+    if (++kept_ == 1 && hooks_.first_kept) hooks_.first_kept();
     return;
   }
   group_.reset();

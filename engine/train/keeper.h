@@ -37,7 +37,7 @@ class Keeper {
     std::function<std::unique_ptr<Group>()> make_group{};
     /// Gives a new slot to the agent. Returns when the agent holds it, else throws Error.
     std::function<void(const KeptFile&)> hand_in{};
-    std::function<void()> drop_earlier{};  // an own step is committed
+    std::function<void()> first_kept{};  // the first own step is committed
     /// On rank 0: why a step is not kept; `is_over`: nothing is kept any more.
     std::function<void(std::int64_t step, const std::string& why, bool is_over)> failed{};
   };

@@ -23,7 +23,11 @@ Keeper::Hooks hooks_of(RankChannel& channel, Group& world, Collectives& collecti
             channel.keep(file);
             channel.await_held(file.name, Deadline::after(kKeepAgentTimeout));
           },
-      .drop_earlier = [&channel] { channel.drop_earlier_epochs(); },
+      .first_kept =
+          [&channel] {
+            channel.drop_earlier_epochs();
+            channel.tell_phase(kKeptPhase);
+          },
       .failed =
           [reporter](std::int64_t step, const std::string& why, bool is_over) {
             if (reporter == nullptr) return;

@@ -214,7 +214,7 @@ Clock::time_point JobState::wake_at() const {
   const auto ahead = [this](const auto& due) { return due && *due > now_ ? due : std::nullopt; };
   for (const auto& other :
        {say_missing_at_, say_waiting_at_, ahead(restart_at_), deadline_at_, pre_signal_at_, skew_at_,
-        ahead(gather_by_), stop_at_, invite_at_, pause_by_})
+        ahead(gather_by_), stop_at_, invite_at_, pause_by_, hold_until_})
     if (other) at = std::min(at, *other);
   if (!redials_.empty()) at = std::min(at, redials_.front().first);
   return at;
@@ -294,8 +294,9 @@ void JobState::warn_of_skew() {
 void JobState::handle(const Continued&) {
   const std::optional<Clock::duration> pause = fleet_.resume();
   if (!pause) return;
-  for (auto* at : {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
-                   &pre_signal_at_, &skew_at_, &gather_by_, &stop_at_, &invite_at_, &pause_by_})
+  for (auto* at :
+       {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
+        &pre_signal_at_, &skew_at_, &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
     if (*at) **at += *pause;
   for (auto& [at, agent] : redials_) at += *pause;
   begun_at_ += *pause;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
+#include "engine/base/rank_channel.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
@@ -107,6 +108,9 @@ class JobState {
   static constexpr int kFewTries = 2;
   // A check may tokenize the data.
   static constexpr std::chrono::minutes kCheckWithin{10};
+  // Agents of hosts that have left hold states for so long after the first step of an epoch that
+  // does not keep its own.
+  static constexpr std::chrono::minutes kHoldWithin{10};
   // A training ends its step within this many node timeouts when it is told to pause.
   static constexpr int kPauseTimeouts = 10;
 
@@ -143,13 +147,19 @@ class JobState {
   [[nodiscard]] int hosts_left() const {
     return static_cast<int>(roster_.hosts().size()) - hosts_.retired();
   }
+  /// Returns how many hosts the next epoch may have now.
+  [[nodiscard]] int here() const {
+    return roster_.seated() + roster_.waiting() +
+           (needs_held() ? static_cast<int>(held_.size()) : 0);
+  }
   void begin_with_members();
   void cannot_gather(bool first);
-  void say_members(const NextPlacement& next, const std::vector<LiveHost>& live);
+  void say_members(const Placement& next, const std::vector<int>& chosen);
   [[nodiscard]] std::string absent_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
-  [[nodiscard]] bool has_stepped() const;
+  [[nodiscard]] bool has_reached(std::string_view phase) const;
+  [[nodiscard]] bool has_stepped() const { return has_reached(kFirstStepPhase); }
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
@@ -183,12 +193,19 @@ class JobState {
   void drop_joiners(const std::vector<int>& nodes, const std::string& reason);
   void retire_joiner(int node, const std::string& reason);
   void master_missing(const MasterMissing& event);
-  void drop_retired();
-  // job_state_leave.cpp: hosts that leave because their nodes were told to end.
+  // job_state_leave.cpp: hosts that leave by plan.
   void handle(const HostsEnd& event);
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
   bool has_left(int host);
+  void drop_retired();
+  void leave_after_all();
+  /// Returns whether the epoch that has ended was lost before it had kept its states.
+  [[nodiscard]] bool needs_held() const {
+    return cause_.kind != Cause::Kind::none && !has_reached(kKeptPhase);
+  }
+  void let_go(int agent);
+  void let_go_of_held();
 
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
@@ -325,6 +342,8 @@ class JobState {
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
   std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
   std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
+  std::set<int> keepers_;        // hosts that left as nodes of a training
+  std::vector<int> held_;        // their agents, which hold states that may still be needed
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
@@ -351,6 +370,7 @@ class JobState {
   std::optional<Clock::time_point> say_missing_at_, say_waiting_at_, sweep_by_, restart_at_;
   std::optional<Clock::time_point> deadline_at_, pre_signal_at_, skew_at_;
   std::optional<Clock::time_point> gather_by_, stop_at_, invite_at_, pause_by_;
+  std::optional<Clock::time_point> hold_until_;
 };
 
 /// Returns the delay of the next restart after so many restarts in a row of short epochs.

@@ -21,12 +21,10 @@ std::chrono::microseconds whole_micros(Clock::duration span) {
 
 }  // namespace
 
-/// Returns whether the ranks of a training have finished a step in this epoch. The next one goes on
-/// from there, so it need not be delayed as after a start that fails.
-bool JobState::has_stepped() const {
-  return !verdict_.epochs.empty() &&
-         std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
-                            [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
+/// Returns whether all ranks of a training have reached a phase in this epoch. After kFirstStepPhase
+/// the next epoch goes on from there, so it need not be delayed as after a start that fails.
+bool JobState::has_reached(std::string_view phase) const {
+  return !verdict_.epochs.empty() && verdict_.epochs.back().has_reached(phase);
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
@@ -176,6 +174,7 @@ void JobState::look_at_members_clock() {
       end_epoch(EpochRecord::Kind::joined,
                 fmt::format("{} {} ready", fold_names(names), names.size() == 1 ? "is" : "are"));
   }
+  if (due(hold_until_)) let_go_of_held();
   if (due(pause_by_) && phase_ == Phase::running) {
     if (is_too_large())
       return begin_change(
@@ -211,9 +210,13 @@ void JobState::ranks_run_well() {
 
 void JobState::handle(const PhaseReached& event) {
   if (phase_ != Phase::running || verdict_.epochs.empty()) return;
-  if (event.name == kFirstStepPhase) ranks_run_well();
   verdict_.epochs.back().reached.emplace_back(
       event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
+  if (event.name == kKeptPhase) let_go_of_held();
+  if (event.name != kFirstStepPhase) return;
+  ranks_run_well();
+  if (!held_.empty()) hold_until_ = now_ + kHoldWithin;
+  leave_after_all();
 }
 
 void JobState::handle(const SizeWanted& event) {

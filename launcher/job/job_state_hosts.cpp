@@ -15,6 +15,7 @@ namespace ds::launcher {
 void JobState::host_away(int agent, const std::string& reason, const std::string& stage) {
   const int host = roster_.host_number(agent);
   roster_.remove(agent);
+  std::erase(held_, agent);
   hosts_.lost(host);
   if (has_left(host)) return redial_after(std::chrono::milliseconds(0), agent);
   if (hosts_.is_retired(host) && !is_unswept(agent)) return;
@@ -89,6 +90,9 @@ void JobState::handle(const HostAdded& event) {
 
 void JobState::handle(const HostRetired& event) {
   if (phase_ >= Phase::stopping || !elastic() || hosts_.is_retired(event.host)) return;
+  for (const int agent : agents_by_node())
+    if (policy_.trains && agent >= 0 && roster_.host_number(agent) == event.host)
+      keepers_.insert(event.host);
   retire(event.host);
   leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");
 }
@@ -160,18 +164,6 @@ void JobState::master_missing(const MasterMissing& event) {
     return drop_joiners(event.cut_off,
                         "it does not reach " + placement_.nodes.front().host.name);
   wanted_ = {.kind = Cause::Kind::unreachable, .reason = event.text};
-}
-
-/// Dismisses agents whose hosts shall leave, once none of their ranks is left.
-void JobState::drop_retired() {
-  if (hosts_.retired() == 0) return;
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
-    const int agent = roster_.agent_of(node);
-    if (agent < 0 || !hosts_.is_retired(roster_.host_number(agent))) continue;
-    roster_.leave(agent);
-    if (const int host = roster_.host_number(agent); returning_.contains(host)) act(LetGo{host});
-    if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
-  }
 }
 
 std::vector<HostRole> JobState::host_roles() const {

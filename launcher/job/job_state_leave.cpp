@@ -1,8 +1,11 @@
-// The part of JobState that lets hosts leave whose nodes were told to end, as pods are when a
-// StatefulSet gets smaller. Such a host may come back.
+// The part of JobState that lets hosts leave by plan: removed ones, and those whose nodes were told
+// to end, as pods are when a StatefulSet gets smaller. The latter may come back.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 
+#include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
 
 namespace ds::launcher {
@@ -58,6 +61,48 @@ bool JobState::has_left(int host) {
   if (returning_.erase(host) == 0) return false;
   hosts_.may_return(host, kFewTries);  // the end of the job does not wait for it
   return true;
+}
+
+/// Takes agents whose hosts shall leave off their nodes, once none of their ranks is left. Those of
+/// a training still hold states, which exist only once elsewhere until the next epoch has kept its
+/// own: such agents stay until then. After a loss such hosts take part once more.
+void JobState::drop_retired() {
+  if (hosts_.retired() == 0) return;
+  const bool keeps = std::ranges::any_of(
+      verdict_.epochs, [](const EpochRecord& epoch) { return epoch.has_reached(kKeptPhase); });
+  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
+    const int agent = roster_.agent_of(node);
+    const int host = agent < 0 ? -1 : roster_.host_number(agent);
+    if (agent < 0 || !hosts_.is_retired(host)) continue;
+    const bool holds = keeps && keepers_.contains(host);
+    if (holds && cause_.kind != Cause::Kind::none) continue;
+    roster_.leave(agent);
+    if (holds)
+      held_.push_back(agent);
+    else
+      let_go(agent);
+  }
+}
+
+/// Lets hosts leave that have taken part once more.
+void JobState::leave_after_all() {
+  std::vector<std::string> names;
+  for (const int agent : agents_by_node())
+    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent)))
+      names.push_back(host_name(agent));
+  if (!names.empty()) end_epoch(EpochRecord::Kind::left, fold_names(names) + " shall leave");
+}
+
+/// Lets an agent without a node end.
+void JobState::let_go(int agent) {
+  if (const int host = roster_.host_number(agent); returning_.contains(host)) act(LetGo{host});
+  if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
+}
+
+/// The states of all ranks are kept, or have not been for a long time: nobody needs older ones.
+void JobState::let_go_of_held() {
+  hold_until_.reset();
+  for (const int agent : std::exchange(held_, {})) let_go(agent);
 }
 
 }  // namespace ds::launcher

@@ -32,7 +32,7 @@ void JobState::gather() {
   drop_retired();
   if (restart_at_ && now_ < *restart_at_) return;
   const ElasticPolicy& policy = *policy_.elastic;
-  const int here = roster_.seated() + roster_.waiting();
+  const int here = this->here();
   const int coming = fleet_.unready();
   const Gathering now{.here = here,
                       .coming = first && policy.known
@@ -78,6 +78,8 @@ void JobState::begin_with_members() {
     for (const Node& place : placement_.nodes)
       if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
         add(agent, place.node_rank);
+  if (needs_held())
+    for (const int agent : held_) add(agent, -1);
   for (const int agent : roster_.waiting_agents()) add(agent, -1);
   std::optional<NextPlacement> next = next_placement(placement_, live, policy_.elastic->placing,
                                                      {policy_.elastic->nodes.least, most_nodes_});
@@ -86,9 +88,10 @@ void JobState::begin_with_members() {
   if (first) next->placement.epoch = placement_.epoch;
   if (change_.counted) verdict_.restarts.push_back({.why = change_.why});
   next->placement.restarts = static_cast<int>(verdict_.restarts.size());
-  say_members(*next, live);
   std::vector<int> chosen;
   for (const int index : next->chosen) chosen.push_back(agents[static_cast<std::size_t>(index)]);
+  say_members(next->placement, chosen);
+  std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
   placement_ = std::move(next->placement);
   change_.epoch = placement_.epoch;
@@ -107,25 +110,27 @@ void JobState::begin_with_members() {
 }
 
 /// Says how the next epoch differs from the last one.
-void JobState::say_members(const NextPlacement& next, const std::vector<LiveHost>& live) {
-  const std::size_t nodes = next.placement.nodes.size();
+void JobState::say_members(const Placement& next, const std::vector<int>& chosen) {
+  const int nodes = static_cast<int>(next.nodes.size());
   if (verdict_.epochs.empty()) {
     if (absent_.empty()) return;
     act(Say{fmt::format("{}\nbeginning with {}", unreachable_text(placement_, absent_),
-                        count_of(static_cast<int>(nodes), "node"))});
+                        count_of(nodes, "node"))});
     return;
   }
-  std::vector<std::string> joined;
-  for (const int index : next.chosen)
-    if (const LiveHost& host = live[static_cast<std::size_t>(index)]; host.node < 0)
-      joined.push_back(host.host.name);
-  std::string text = fmt::format("epoch {}: {} and {}", next.placement.epoch,
-                                 count_of(static_cast<int>(nodes), "node"),
-                                 count_of(next.placement.world_size(), "rank"));
-  if (static_cast<int>(nodes) != change_.nodes_before)
+  std::vector<std::string> joined, again;
+  for (const int agent : chosen)
+    if (roster_.node_of(agent) < 0)
+      (hosts_.is_retired(roster_.host_number(agent)) ? again : joined).push_back(host_name(agent));
+  std::string text = fmt::format("epoch {}: {} and {}", next.epoch, count_of(nodes, "node"),
+                                 count_of(next.world_size(), "rank"));
+  if (nodes != change_.nodes_before)
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
   if (!joined.empty())
     text += fmt::format("; {} {}", fold_names(joined), joined.size() == 1 ? "joins" : "join");
+  if (!again.empty())
+    text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
+                        again.size() == 1 ? "takes" : "take");
   if (change_.counted)
     text += fmt::format("; restart {} of {}", verdict_.restarts.size(), policy_.max_restarts);
   act(Say{printable(text)});
@@ -134,7 +139,7 @@ void JobState::say_members(const NextPlacement& next, const std::vector<LiveHost
 /// Ends the job: fewer hosts than the minimum are there.
 void JobState::cannot_gather(bool first) {
   const int least = policy_.elastic->nodes.least;
-  const int here = roster_.seated() + roster_.waiting();
+  const int here = this->here();
   const std::string few = fmt::format("{} of at least {} {} ready", here, count_of(least, "node"),
                                       here == 1 ? "is" : "are");
   if (first) {

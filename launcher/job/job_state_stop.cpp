@@ -121,7 +121,7 @@ void JobState::stop(Cause cause) {
 /// end when their channel closes.
 void JobState::release_agents() {
   for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_,
-                   &gather_by_, &stop_at_, &invite_at_, &pause_by_})
+                   &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
     at->reset();
   drop_redials();
   if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);

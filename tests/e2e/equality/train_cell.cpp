@@ -156,7 +156,7 @@ class Rank {
          .head = {.origin = resume.origin(), .config = to_toml(config)}},
         {.make_group = [&] { return take_group("keep"); },
          .hand_in = [&](const KeptFile& file) { files.keep(file); },
-         .drop_earlier = [&] { files.keep_only(prefix); },
+         .first_kept = [&] { files.keep_only(prefix); },
          .failed = [](std::int64_t, const std::string& why,
                       bool) { throw Error(ErrorKind::bug, "nothing was kept: " + why); }});
     keeper.begin_first();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Elastic trainings under dslaunch: a rank is killed, agents are killed one by one and two at once, hosts come back. The job goes on
+# Elastic trainings under dslaunch: a rank is killed, agents are killed one by one and two at once, hosts come back and leave. The job goes on
 # from memory, or from the disk when two buddies are lost together, with the bits of the undisturbed run.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
 . "$(dirname "$0")/../../support/elastic_jobs.sh" || exit 1
@@ -50,6 +50,25 @@ wait_for 60 reached two 14 && kill_agents two 1 2
 ended two
 says two "memory is not used: step [0-9]+ of epoch 0 lacks the shares? of ranks? 1"
 says two "checkpoint: step [0-9]+ resumed from"
+
+# A host leaves by plan, and another one is lost at once: what the first one keeps is still there, whether the second is lost before the
+# epoch ends or before the next one has kept its states.
+export DSLAUNCH_RUNTIME_DIR="$work/runtime"
+mkdir "$DSLAUNCH_RUNTIME_DIR"
+for when in 'pausing the training' 'epoch 1: 2 nodes'; do
+  name=leave-${when%% *}
+  job "$name" a,b,c
+  wait_for 60 reached "$name" 8 && wait_for 20 find_agent "$name" 1 && lost=$agent
+  "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "$name: $(cat "$work/scale.out")"
+  for ((i = 0; i < 2000; i++)); do
+    grep -q "$when" "$work/$name.out" && break
+    sleep 0.01
+  done
+  kill -9 "$lost"
+  ended "$name"
+  says "$name" 'c shall leave'
+  ! grep -q "memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
+done
 
 [ $failures = 0 ] && echo "elastic jobs: all as promised"
 exit $((failures > 0))

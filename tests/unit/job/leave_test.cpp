@@ -55,6 +55,77 @@ TEST_CASE("hosts of a training leave one after the other, each after a step of t
   CHECK(all_end(job, 94, {0, 1, 3}) == "let go of n3, dismiss 3, say, spec 0, spec 1");
 }
 
+TEST_CASE("what a host that left keeps is held until the next epoch keeps its own states") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostsEnd{{3}}, kT0);
+  CHECK(all_end(job, 94, {0, 1, 2, 3}) == "say, spec 0, spec 1, spec 2");
+  CHECK(all_ready(job, {0, 1, 2}) == "go 5000");
+  CHECK(job.on(PhaseReached{"first_step", kT0}, kT0).empty());
+  CHECK(job.host_roles()[3] == HostRole::retired);
+  CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "let go of n3, dismiss 3");
+
+  SUBCASE("a later loss goes on without it") {
+    job.on(AgentDone{3}, kT0);
+    job.on(AgentLost{2, "n2: reset"}, kT0);
+    for (const int rank : {0, 1}) job.on(signaled(rank, SIGKILL), kT0);
+    job.on(AgentCleared{0}, kT0);
+    CHECK(text_of(job.on(AgentCleared{1}, kT0)) == "say, spec 0, spec 1");
+  }
+}
+
+TEST_CASE("an epoch that is lost before its states are kept takes back a host that left") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{1}, kT0);
+  all_end(job, 94, {0, 1, 2, 3});
+  all_ready(job, {0, 2, 3});
+  job.on(AgentLost{3, "n3: reset"}, kT0);
+  for (const int rank : {0, 1}) job.on(signaled(rank, SIGKILL), kT0);
+  job.on(AgentCleared{0}, kT0);
+  const auto actions = job.on(AgentCleared{2}, kT0);
+  CHECK(text_of(actions) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+  CHECK(said_by(actions) ==
+        "epoch 2: 3 nodes and 3 ranks; n1 takes part once more with the states kept there\n");
+  CHECK(all_ready(job, {0, 2, 1}) == "go 5000");
+
+  SUBCASE("and lets it go when all is well") {
+    CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) == "say, PauseRanks");
+    job.on(PhaseReached{"kept", kT0}, kT0);
+    CHECK(all_end(job, 94, {0, 2, 1}) == "say, spec 0, spec 1 to 2");
+    all_ready(job, {0, 2});
+    CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "dismiss 1");
+  }
+  SUBCASE("and keeps it if that epoch is lost too") {
+    for (const int rank : {0, 1, 2}) job.on(exited(rank, 1), kT0);
+    job.on(AgentCleared{0}, kT0);
+    job.on(AgentCleared{1}, kT0);
+    job.on(AgentCleared{2}, kT0);
+    CHECK(let_pass(job, {0, 1, 2}, kT0 + 1s) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+  }
+}
+
+TEST_CASE("a host that shall leave takes part once more if another one is lost before") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  CHECK(text_of(job.on(HostRetired{1}, kT0)) == "say, PauseRanks");
+  job.on(AgentLost{3, "n3: reset"}, kT0);
+  for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
+  for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1, spec 2");
+}
+
+TEST_CASE("a host that leaves is not held for ever by ranks that keep nothing") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{3}, kT0);
+  all_end(job, 94, {0, 1, 2, 3});
+  all_ready(job, {0, 1, 2});
+  job.on(PhaseReached{"first_step", kT0}, kT0);
+  CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 9min).empty());
+  CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 10min) == "dismiss 3");
+}
+
 TEST_CASE("a host that left comes back as a host that joins") {
   JobState job = changing_job(1, true);
   job.on(HostsEnd{{3}}, kT0);

@@ -136,7 +136,7 @@ void on_keeping_ranks(const MakeKeepGroup& make_group,
                              node.keep(file);
                              node.require(file.name);
                            },
-                       .drop_earlier = [&] { ++self->drops; },
+                       .first_kept = [&] { ++self->drops; },
                        .failed =
                            [&](std::int64_t step, const std::string& why, bool is_over) {
                              self->told.push_back({step, why, is_over});
