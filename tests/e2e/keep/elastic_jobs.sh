@@ -54,7 +54,7 @@ says two "checkpoint: step [0-9]+ resumed from"
 # A host leaves by plan, and another one is lost at once: what the first one keeps is still there, whether the second is lost before the
 # epoch ends or before the next one has kept its states.
 export DSLAUNCH_RUNTIME_DIR="$work/runtime"
-mkdir "$DSLAUNCH_RUNTIME_DIR"
+mkdir -m 700 "$DSLAUNCH_RUNTIME_DIR"
 for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   name=leave-${when%% *}
   job "$name" a,b,c
