@@ -1,5 +1,6 @@
-// Measures this machine's memory copy rate, the reference of tests/bench/checkpoint_stall.sh.
-//   copy_rate BYTES THREADS ROUNDS      prints bytes per second, one line per round
+// Measures this machine's memory copy rate, a reference of benchmarks.
+//   copy_rate BYTES THREADS ROUNDS [new]      prints bytes per second, one line per round
+// With `new` each round copies to memory of which no page was used before, as a rank that begins.
 // Threads with equal shares call the C library's memcpy between two buffers that are allocated as a
 // rank allocates its own.
 #include <algorithm>
@@ -13,16 +14,17 @@
 #include "engine/device/cpu/cpu_device.h"
 
 int main(int count, char** words) {
-  if (count != 4) return 64;
+  if (count != 4 && count != 5) return 64;
   const auto bytes = static_cast<std::size_t>(std::atoll(words[1]));
   const auto threads = static_cast<std::size_t>(std::atoi(words[2]));
   const int rounds = std::atoi(words[3]);
   const auto device = ds::make_cpu_device("");
   const auto from = device->allocate(ds::Tier::host, bytes);
-  const auto to = device->allocate(ds::Tier::host, bytes);
+  auto to = device->allocate(ds::Tier::host, bytes);
   std::memset(from->data(), 1, bytes);
   std::memset(to->data(), 2, bytes);
   for (int round = 0; round < rounds; ++round) {
+    if (count == 5) to = device->allocate(ds::Tier::host, bytes);
     const auto start = std::chrono::steady_clock::now();
     {
       std::vector<std::jthread> workers;

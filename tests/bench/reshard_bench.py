@@ -5,7 +5,8 @@ reshard_bench.py [--rounds N] [--preset NAME] [KEYS ...]      needs DS_BIN, DS_T
 
 elastic_agents stands for the agents of 4, 3, 2 and 1 nodes: one node leaves at a time, because each state is on two. The time of a change is from the built programs to the loaded states
 (loaded_s - built_s of metrics.jsonl): asking the agents, moving pieces, verifying and reading them. The ideal is moved bytes at the rate of
-one loopback connection plus read bytes at the rate of memcpy with 2 threads, both measured here before each round. Asserts nothing.
+one loopback connection plus read bytes at the rate of memcpy with 2 threads, both measured here before each round. `new memory` is what the
+first use of the new ranks' memory adds to it: all states, and the moved bytes, at the rate of memcpy to new memory. Asserts nothing.
 """
 import argparse
 import json
@@ -39,8 +40,8 @@ def loopback_rate(size=1 << 30):
     return size / took
 
 
-def copy_rate():
-    out = subprocess.run([TESTS + "/copy_rate", str(1 << 28), "2", "5"], check=True, capture_output=True, text=True).stdout
+def copy_rate(*words):
+    out = subprocess.run([TESTS + "/copy_rate", str(1 << 28), "2", "5", *words], check=True, capture_output=True, text=True).stdout
     return statistics.median(map(float, out.split()))
 
 
@@ -68,18 +69,21 @@ def main():
         with open(folder + "/train.toml", "w") as file:
             file.write('[data]\ntrain = "text"\n')
         for _ in range(options.rounds):
-            loopback, copy = loopback_rate(), copy_rate()
-            for line in one_round(folder, keys + options.keys):
+            loopback, copy, new = loopback_rate(), copy_rate(), copy_rate("new")
+            lines = one_round(folder, keys + options.keys)
+            states = min(line["read_bytes"] for line in lines)  # one rank reads each byte once
+            for line in lines:
                 change = f'{line["ranks_before"]} -> {line["ranks"]}'
                 took = line["loaded_s"] - line["built_s"]
                 ideal = line["moved_bytes"] / loopback + line["read_bytes"] / copy
                 ratios.setdefault(change, []).append(took / ideal)
-                rows.setdefault(change, []).append((took, ideal, line["moved_bytes"], line["read_bytes"]))
-    print(f"{'ranks':10} {'moved MiB':>9} {'read MiB':>9} {'took s':>7} {'ideal s':>8} {'ratio':>6} {'range':>14}")
+                first_use = (states + line["moved_bytes"]) * (1 / new - 1 / copy)
+                rows.setdefault(change, []).append((took, ideal, first_use, line["moved_bytes"], line["read_bytes"]))
+    print(f"{'ranks':10} {'moved MiB':>9} {'read MiB':>9} {'took s':>7} {'ideal s':>8} {'new memory s':>13} {'ratio':>6} {'range':>14}")
     for change, values in rows.items():
-        took, ideal, moved, read = map(statistics.median, zip(*values))
+        took, ideal, first_use, moved, read = map(statistics.median, zip(*values))
         spread = f"{min(ratios[change]):.2f} to {max(ratios[change]):.2f}"
-        print(f"{change:10} {moved / 2**20:9.1f} {read / 2**20:9.1f} {took:7.3f} {ideal:8.3f} {statistics.median(ratios[change]):6.2f} {spread:>14}")
+        print(f"{change:10} {moved / 2**20:9.1f} {read / 2**20:9.1f} {took:7.3f} {ideal:8.3f} {first_use:13.3f} {statistics.median(ratios[change]):6.2f} {spread:>14}")
 
 
 main()
