@@ -200,9 +200,9 @@ class JobState {
   bool has_left(int host);
   void drop_retired();
   void leave_after_all();
-  /// Returns whether the epoch that has ended was lost before it had kept its states.
+  /// Returns whether the epoch that has ended lost a node before it had kept its states.
   [[nodiscard]] bool needs_held() const {
-    return cause_.kind != Cause::Kind::none && !has_reached(kKeptPhase);
+    return change_.kind == EpochRecord::Kind::lost && !has_reached(kKeptPhase);
   }
   void let_go(int agent);
   void let_go_of_held();

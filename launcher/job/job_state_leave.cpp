@@ -65,17 +65,21 @@ bool JobState::has_left(int host) {
 
 /// Takes agents whose hosts shall leave off their nodes, once none of their ranks is left. Those of
 /// a training still hold states, which exist only once elsewhere until the next epoch has kept its
-/// own: such agents stay until then. After a loss such hosts take part once more.
+/// own: such agents stay until then. Where a loss makes them the only ones, their hosts take part
+/// once more.
 void JobState::drop_retired() {
   if (hosts_.retired() == 0) return;
   const bool keeps = std::ranges::any_of(
       verdict_.epochs, [](const EpochRecord& epoch) { return epoch.has_reached(kKeptPhase); });
+  const bool needs_leaver =
+      change_.kind == EpochRecord::Kind::lost ||
+      (cause_.kind != Cause::Kind::none && !has_reached(kKeptPhase));
   for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
     const int agent = roster_.agent_of(node);
     const int host = agent < 0 ? -1 : roster_.host_number(agent);
     if (agent < 0 || !hosts_.is_retired(host)) continue;
     const bool holds = keeps && keepers_.contains(host);
-    if (holds && cause_.kind != Cause::Kind::none) continue;
+    if (holds && needs_leaver) continue;
     roster_.leave(agent);
     if (holds)
       held_.push_back(agent);

@@ -115,6 +115,16 @@ TEST_CASE("a host that shall leave takes part once more if another one is lost b
   CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1, spec 2");
 }
 
+TEST_CASE("a host that shall leave does so although a rank has failed, once its states are kept") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostsEnd{{3}}, kT0);
+  job.on(exited(0, 143), kT0);  // all ranks of a training save and end together
+  for (const int rank : {1, 2, 3}) job.on(exited(rank, 143), kT0);
+  for (const int agent : {0, 1, 2, 3}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(Tick{}, kT0 + 1s)) == "beat, say, spec 0, spec 1, spec 2");
+}
+
 TEST_CASE("a host that leaves is not held for ever by ranks that keep nothing") {
   JobState job = changing_job(1, true);
   job.on(PhaseReached{"kept", kT0}, kT0);
