@@ -135,11 +135,6 @@ void RankChannel::State::add(RankMessage message, int fd) {
       waiting.empty() ? send_datagram(socket.get(), encode(message), fd) : Sent::not_now;
   if (sent == Sent::never) return end();
   if (sent == Sent::yes) return;
-  const auto replaces = [&](const Waiting& earlier) {
-    const auto* const now = std::get_if<PhaseBegun>(&message);
-    return now != nullptr && std::holds_alternative<PhaseBegun>(earlier.message);
-  };
-  std::erase_if(waiting, replaces);
   if (waiting.size() >= kMaxWaiting) return;
   waiting.push_back({std::move(message), UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3))});
 }

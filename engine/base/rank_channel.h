@@ -33,8 +33,8 @@ inline constexpr std::string_view kFirstStepPhase = "first_step";
 inline constexpr std::string_view kKeptPhase = "kept";
 
 /// Messages are datagrams of text (docs/protocol.md). Nothing blocks but await_held() and kept(): a
-/// message that the agent does not take at once is dropped if a later one replaces it (step,
-/// phase), else it is sent with the next call. After the agent's end all calls do nothing. Threads:
+/// step that the agent does not take at once is dropped, because a later one replaces it; other
+/// messages are sent with the next call. After the agent's end all calls do nothing. Threads:
 /// any.
 class RankChannel {
  public:

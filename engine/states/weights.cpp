@@ -99,6 +99,7 @@ class FirstValues {
   // Fills elements [part.at, part.at + part.elements) of the value.
   void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
                    const OwnedPart& part) {
+    if (part.elements <= 0) return;  // another rank has all of it
     const Tensor values = executor_.tensor(id);
     if (values.dtype == DType::f32 && executor_.host_reaches(id))
       return fill_range(group, state, part.first,

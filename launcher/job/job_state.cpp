@@ -38,7 +38,11 @@ JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host
       roster_(placement_, elastic() ? std::vector<Host>{} : spares, /*open=*/elastic()),
       fleet_({.node_timeout = policy_.node_timeout, .start_timeout = policy_.start_timeout}),
       placed_(!elastic()),
-      most_nodes_(elastic() ? policy_.elastic->nodes.most : 0) {
+      most_nodes_(elastic() ? policy_.elastic->nodes.most : 0),
+      most_ranks_(elastic() ? elastic_ranks(roster_.hosts(), policy_.elastic->placing,
+                                            policy_.elastic->nodes)
+                                  .most
+                            : 0) {
   const int hosts = static_cast<int>(roster_.hosts().size());
   for (int host = 0; host < hosts; ++host) fleet_.add(host);
 }

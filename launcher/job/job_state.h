@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "engine/base/deadline.h"
-#include "engine/base/rank_channel.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
@@ -150,7 +149,7 @@ class JobState {
   /// Returns how many hosts the next epoch may have now.
   [[nodiscard]] int here() const {
     return roster_.seated() + roster_.waiting() +
-           (needs_held() ? static_cast<int>(held_.size()) : 0);
+           (lost_node_ ? static_cast<int>(held_.size()) : 0);
   }
   void begin_with_members();
   void cannot_gather(bool first);
@@ -158,8 +157,7 @@ class JobState {
   [[nodiscard]] std::string absent_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
-  [[nodiscard]] bool has_reached(std::string_view phase) const;
-  [[nodiscard]] bool has_stepped() const { return has_reached(kFirstStepPhase); }
+  [[nodiscard]] bool has_stepped() const;
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
@@ -200,12 +198,8 @@ class JobState {
   bool has_left(int host);
   void drop_retired();
   void leave_after_all();
-  /// Returns whether the epoch that has ended lost a node before it had kept its states.
-  [[nodiscard]] bool needs_held() const {
-    return change_.kind == EpochRecord::Kind::lost && !has_reached(kKeptPhase);
-  }
   void let_go(int agent);
-  void let_go_of_held();
+  void forget_earlier_states();
 
   // job_state_news.cpp: news of agents from Fleet.
   void take(const Fleet::News& news);
@@ -336,14 +330,17 @@ class JobState {
   // Of jobs whose number of nodes may change.
   bool placed_ = true;           // the nodes of this epoch are chosen
   int most_nodes_ = 0;           // of an epoch
+  int most_ranks_ = 0;           // of the largest epoch
   EpochRecord change_;           // that is under way
   EpochRecord planned_;          // for which the ranks shall pause
   bool paused_ = false;          // a rank has exited with 94
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
   std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
   std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
-  std::set<int> keepers_;        // hosts that left as nodes of a training
+  std::set<int> keepers_;        // hosts among the retired ones that took part in a training
   std::vector<int> held_;        // their agents, which hold states that may still be needed
+  bool keeps_ = false;           // all ranks have kept their states once
+  bool lost_node_ = false;       // with states, and those of all ranks were not kept since
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;

@@ -21,10 +21,12 @@ std::chrono::microseconds whole_micros(Clock::duration span) {
 
 }  // namespace
 
-/// Returns whether all ranks of a training have reached a phase in this epoch. After kFirstStepPhase
-/// the next epoch goes on from there, so it need not be delayed as after a start that fails.
-bool JobState::has_reached(std::string_view phase) const {
-  return !verdict_.epochs.empty() && verdict_.epochs.back().has_reached(phase);
+/// Returns whether the ranks of a training have finished a step in this epoch. The next one goes on
+/// from there, so it need not be delayed as after a start that fails.
+bool JobState::has_stepped() const {
+  return !verdict_.epochs.empty() &&
+         std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
+                            [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
@@ -37,7 +39,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   if (cause_.kind == Cause::Kind::node && cause_.time.here)
     change.seen = whole_micros(now_ - *cause_.time.here);
   change_ = std::move(change);
-  for (auto* at : {&invite_at_, &pause_by_, &skew_at_}) at->reset();
+  for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
   const Clock::duration ran = now_ - begun_at_;
   if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
   const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
@@ -101,6 +103,7 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   node_done(index);  // before the cause is set: its ranks are the cause
   const bool left = has_left(host);
   hosts_.lost(host);
+  lost_node_ = true;
   // A host that fails before its ranks begin must not stop the others again and again.
   const int failures = begun_ || left ? 0 : hosts_.failed(host);
   if (failures > 0)
@@ -174,7 +177,7 @@ void JobState::look_at_members_clock() {
       end_epoch(EpochRecord::Kind::joined,
                 fmt::format("{} {} ready", fold_names(names), names.size() == 1 ? "is" : "are"));
   }
-  if (due(hold_until_)) let_go_of_held();
+  if (due(hold_until_)) forget_earlier_states();
   if (due(pause_by_) && phase_ == Phase::running) {
     if (is_too_large())
       return begin_change(
@@ -209,14 +212,19 @@ void JobState::ranks_run_well() {
 }
 
 void JobState::handle(const PhaseReached& event) {
+  // A training that pauses may tell it late. After a loss it concerns states that are lost.
+  const bool clears =
+      begun_ && phase_ == Phase::clearing && change_.kind != EpochRecord::Kind::lost;
+  if (elastic() && event.name == kKeptPhase && (phase_ == Phase::running || clears)) {
+    keeps_ = true;
+    forget_earlier_states();
+  }
   if (phase_ != Phase::running || verdict_.epochs.empty()) return;
   verdict_.epochs.back().reached.emplace_back(
       event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
-  if (event.name == kKeptPhase) let_go_of_held();
   if (event.name != kFirstStepPhase) return;
   ranks_run_well();
-  if (!held_.empty()) hold_until_ = now_ + kHoldWithin;
-  leave_after_all();
+  hold_until_ = now_ + kHoldWithin;
 }
 
 void JobState::handle(const SizeWanted& event) {

@@ -78,6 +78,11 @@ void JobState::host_fits(int agent) {
 
 void JobState::handle(const HostAdded& event) {
   if (phase_ >= Phase::stopping || !elastic()) return;
+  std::erase_if(held_, [&](int agent) {
+    const bool is_same = host_name(agent) == event.host.name;
+    if (is_same) let_go(agent);
+    return is_same;
+  });
   // Processes may be left there of when it was in the job before.
   const bool again = std::ranges::count(roster_.hosts(), event.host.name, &Host::name) > 0;
   const int host = roster_.add_host(event.host);
@@ -145,6 +150,7 @@ void JobState::drop_joiners(const std::vector<int>& nodes, const std::string& re
 
 void JobState::retire_joiner(int node, const std::string& reason) {
   const int host = roster_.host_number(roster_.agent_of(node));
+  keepers_.erase(host);
   if (hosts_.is_retired(host)) return;
   const std::string& name = roster_.hosts()[static_cast<std::size_t>(host)].name;
   act(Say{printable(fmt::format("{0} cannot join: {1}; the job goes on without it; once that is "

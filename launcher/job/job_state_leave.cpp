@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
@@ -58,28 +59,24 @@ void JobState::let_hosts_leave() {
 /// then it may come back.
 bool JobState::has_left(int host) {
   std::erase(ending_, host);
+  keepers_.erase(host);
   if (returning_.erase(host) == 0) return false;
   hosts_.may_return(host, kFewTries);  // the end of the job does not wait for it
   return true;
 }
 
 /// Takes agents whose hosts shall leave off their nodes, once none of their ranks is left. Those of
-/// a training still hold states, which exist only once elsewhere until the next epoch has kept its
-/// own: such agents stay until then. Where a loss makes them the only ones, their hosts take part
-/// once more.
+/// a training hold states of which only one other copy is left: they stay until the next epoch has
+/// kept its own. If a node is lost before, they take part once more. One host leaves at a time: two
+/// may have the copies of each other.
 void JobState::drop_retired() {
   if (hosts_.retired() == 0) return;
-  const bool keeps = std::ranges::any_of(
-      verdict_.epochs, [](const EpochRecord& epoch) { return epoch.has_reached(kKeptPhase); });
-  const bool needs_leaver =
-      change_.kind == EpochRecord::Kind::lost ||
-      (cause_.kind != Cause::Kind::none && !has_reached(kKeptPhase));
   for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
     const int agent = roster_.agent_of(node);
     const int host = agent < 0 ? -1 : roster_.host_number(agent);
     if (agent < 0 || !hosts_.is_retired(host)) continue;
-    const bool holds = keeps && keepers_.contains(host);
-    if (holds && needs_leaver) continue;
+    const bool holds = keeps_ && keepers_.contains(host);
+    if (holds && !held_.empty()) continue;
     roster_.leave(agent);
     if (holds)
       held_.push_back(agent);
@@ -90,6 +87,7 @@ void JobState::drop_retired() {
 
 /// Lets hosts leave that have taken part once more.
 void JobState::leave_after_all() {
+  if (phase_ != Phase::running || staying() < policy_.elastic->nodes.least) return;
   std::vector<std::string> names;
   for (const int agent : agents_by_node())
     if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent)))
@@ -103,10 +101,13 @@ void JobState::let_go(int agent) {
   if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
 }
 
-/// The states of all ranks are kept, or have not been for a long time: nobody needs older ones.
-void JobState::let_go_of_held() {
+/// All ranks have kept their states in this epoch, or have not for a long time: nobody needs older
+/// ones.
+void JobState::forget_earlier_states() {
   hold_until_.reset();
+  lost_node_ = false;
   for (const int agent : std::exchange(held_, {})) let_go(agent);
+  leave_after_all();
 }
 
 }  // namespace ds::launcher

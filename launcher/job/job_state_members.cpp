@@ -78,11 +78,18 @@ void JobState::begin_with_members() {
     for (const Node& place : placement_.nodes)
       if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
         add(agent, place.node_rank);
-  if (needs_held())
+  if (lost_node_)
     for (const int agent : held_) add(agent, -1);
   for (const int agent : roster_.waiting_agents()) add(agent, -1);
-  std::optional<NextPlacement> next = next_placement(placement_, live, policy_.elastic->placing,
-                                                     {policy_.elastic->nodes.least, most_nodes_});
+  const NodeRange range{policy_.elastic->nodes.least, most_nodes_};
+  const PlacementRequest& placing = policy_.elastic->placing;
+  std::optional<NextPlacement> next = next_placement(placement_, live, placing, range);
+  // Beside hosts that take part once more, others that were added in their place may be too many.
+  while (next && next->placement.world_size() > most_ranks_ &&
+         std::cmp_greater(live.size(), range.least)) {
+    live.pop_back();
+    next = next_placement(placement_, live, placing, range);
+  }
   DS_ASSERT(next);
   const bool first = verdict_.epochs.empty();
   if (first) next->placement.epoch = placement_.epoch;
@@ -93,6 +100,11 @@ void JobState::begin_with_members() {
   say_members(next->placement, chosen);
   std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
+  for (const int agent : roster_.waiting_agents()) {
+    if (!hosts_.is_retired(roster_.host_number(agent))) continue;
+    roster_.remove(agent);  // it had a node and shall leave: it is held instead
+    held_.push_back(agent);
+  }
   placement_ = std::move(next->placement);
   change_.epoch = placement_.epoch;
   change_.nodes = static_cast<int>(placement_.nodes.size());

@@ -10,7 +10,7 @@ enum class HostRole {
   takes_part,  // in this epoch
   waits,       // its agent can take part in the next one
   away,        // it has not answered, or was lost
-  retired      // it has left for good
+  retired      // it shall leave for good, or has
 };
 
 /// What is known while hosts are gathered for an epoch.

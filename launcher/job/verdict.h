@@ -1,7 +1,6 @@
 // The end of a rank and the outcome of a job as values, and their text for the user. Pure.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -125,9 +124,6 @@ struct EpochRecord {
   std::optional<std::chrono::microseconds> stopped{}, placed{}, started{};
   /// Of a training: until all ranks had begun each phase of their start.
   std::vector<std::pair<std::string, std::chrono::microseconds>> reached{};
-  [[nodiscard]] bool has_reached(std::string_view phase) const {
-    return std::ranges::any_of(reached, [phase](const auto& one) { return one.first == phase; });
-  }
 };
 
 struct JobVerdict {

@@ -64,9 +64,11 @@ for when in 'pausing the training' 'epoch 1: 2 nodes'; do
     grep -q "$when" "$work/$name.out" && break
     sleep 0.01
   done
+  [ $i -lt 2000 ] || fail "$name: it does not say '$when'"
   kill -9 "$lost"
   ended "$name"
   says "$name" 'c shall leave'
+  says "$name" 'c takes part once more'
   ! grep -q "memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
 done
 

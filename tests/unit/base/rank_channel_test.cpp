@@ -140,7 +140,7 @@ TEST_CASE("messages that find no room are sent later, in order, with their descr
   const int filled = pair.fill();
   REQUIRE(filled > 0);
   RankChannel channel(std::move(pair.rank));
-  channel.tell_phase("prepared");  // replaced by the next one
+  channel.tell_phase("prepared");
   channel.keep(kept_file("own.0", "a"));
   channel.tell_phase("met");
   channel.tell_step(7, 8, 0, 6);
@@ -149,6 +149,7 @@ TEST_CASE("messages that find no room are sent later, in order, with their descr
   CHECK(pair.next().empty());
   channel.drop("own.0");
   UniqueFd fd;
+  CHECK(pair.next() == "phase prepared");
   CHECK(pair.next(&fd) == "keep 1 own.0");
   CHECK(content_of(fd.get()) == "a");
   CHECK(pair.next() == "phase met");

@@ -58,6 +58,10 @@ struct JobTraits {
     world.feed(HostRetired{host});
   }
   template <class World>
+  static void host_ends(World& world, int host) {
+    world.feed(HostsEnd{{host}});
+  }
+  template <class World>
   static void size_wanted(World& world, int nodes) {
     world.feed(SizeWanted{nodes});
   }
@@ -68,7 +72,9 @@ struct JobTraits {
   template <class World>
   static void rank_started(World& world, int rank) {
     world.feed(RankStarted{rank, 100});
-    if (rank == 0) world.feed(PhaseReached{"first_step", Clock::time_point(std::chrono::hours(1))});
+    constexpr Clock::time_point kAt{std::chrono::hours(1)};
+    if (rank == 0) world.feed(PhaseReached{"first_step", kAt});
+    if (rank == 1) world.feed(PhaseReached{"kept", kAt});
   }
   static Clock::time_point wake_at(const JobState& state) {
     return state.only_writes() ? Clock::time_point::max() : state.wake_at();

@@ -127,17 +127,18 @@ void RandomWorld<Traits>::take_spec(int number, int node) {
   if (agent->fate != Fate::unready) plan(between(1, 300), What::ready, number);
 }
 
-/// Someone adds a host, removes one, or wants another number of nodes.
+/// Someone adds a host, removes one, ends the node of one, or wants another number of nodes.
 template <class Traits>
 void RandomWorld<Traits>::scale() {
   if constexpr (requires(RandomWorld& world) { Traits::host_added(world); }) {
-    const int what = up_to(2);
+    const int what = up_to(3);
     const int host = up_to(hosts_ - 1);
     if (what == 0) {
       ++hosts_;
       return Traits::host_added(*this);
     }
     if (what == 1) return Traits::size_wanted(*this, setup_.least + up_to(setup_.nodes - setup_.least));
+    if (what == 2) return Traits::host_ends(*this, host);
     const bool too_few = hosts_ - static_cast<int>(retired_.size()) <= setup_.least;
     if (too_few || !retired_.insert(host).second) return;
     Traits::host_retired(*this, host);
@@ -153,7 +154,9 @@ void RandomWorld<Traits>::seat(int number, int node) {
     holders_.clear();
   }
   if (node != static_cast<int>(holders_.size())) return complain("nodes are not in order");
-  if (retired_.contains(agents_[number].host)) return complain("a host that has left has a node");
+  // It may take part once more with the states that its agent holds.
+  if (retired_.contains(agents_[number].host) && agents_[number].node < 0)
+    return complain("a host that has left joins");
   for (const int other : holders_)
     if (agents_[other].host == agents_[number].host) return complain("a host has two nodes");
   holders_.push_back(number);

@@ -88,20 +88,24 @@ TEST_CASE("an epoch that is lost before its states are kept takes back a host th
   CHECK(said_by(actions) ==
         "epoch 2: 3 nodes and 3 ranks; n1 takes part once more with the states kept there\n");
   CHECK(all_ready(job, {0, 2, 1}) == "go 5000");
+  CHECK(job.on(PhaseReached{"first_step", kT0}, kT0).empty());
 
   SUBCASE("and lets it go when all is well") {
-    CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) == "say, PauseRanks");
-    job.on(PhaseReached{"kept", kT0}, kT0);
+    CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "say, PauseRanks");
     CHECK(all_end(job, 94, {0, 2, 1}) == "say, spec 0, spec 1 to 2");
     all_ready(job, {0, 2});
     CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "dismiss 1");
   }
-  SUBCASE("and keeps it if that epoch is lost too") {
+  SUBCASE("and once more if a rank fails before") {
     for (const int rank : {0, 1, 2}) job.on(exited(rank, 1), kT0);
-    job.on(AgentCleared{0}, kT0);
-    job.on(AgentCleared{1}, kT0);
-    job.on(AgentCleared{2}, kT0);
-    CHECK(let_pass(job, {0, 1, 2}, kT0 + 1s) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+    for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+    CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+  }
+  SUBCASE("and does without it if its program cannot be run there any more") {
+    job.on(exited(2, 65), kT0);
+    for (const int rank : {0, 1}) job.on(signaled(rank, SIGTERM), kT0);
+    for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+    CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "dismiss 1, say, spec 0, spec 1 to 2");
   }
 }
 
@@ -109,13 +113,58 @@ TEST_CASE("a host that shall leave takes part once more if another one is lost b
   JobState job = changing_job(1, true);
   job.on(PhaseReached{"kept", kT0}, kT0);
   CHECK(text_of(job.on(HostRetired{1}, kT0)) == "say, PauseRanks");
-  job.on(AgentLost{3, "n3: reset"}, kT0);
-  for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
-  for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
-  CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1, spec 2");
+  SUBCASE("it pauses") {
+    job.on(AgentLost{3, "n3: reset"}, kT0);
+    for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
+    for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+    CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+  }
+  SUBCASE("it has paused") {
+    for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 94), kT0);
+    job.on(AgentCleared{3}, kT0);
+    job.on(AgentLost{3, "n3: reset"}, kT0);
+    for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+    CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+  }
 }
 
-TEST_CASE("a host that shall leave does so although a rank has failed, once its states are kept") {
+TEST_CASE("hosts of a training that leave at once do so one after the other") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{1}, kT0);
+  job.on(HostRetired{2}, kT0);
+  CHECK(all_end(job, 94, {0, 1, 2, 3}) == "say, spec 0, spec 1 to 2, spec 2 to 3");
+  all_ready(job, {0, 2, 3});
+  job.on(PhaseReached{"first_step", kT0}, kT0);
+  CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "dismiss 1, say, PauseRanks");
+  CHECK(all_end(job, 94, {0, 2, 3}) == "say, spec 0, spec 1 to 3");
+}
+
+TEST_CASE("a host that has taken part once more stays while fewer than MIN would be left") {
+  JobState job = changing_job(2, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{1}, kT0);
+  job.on(AgentLost{3, "n3: reset"}, kT0);
+  job.on(AgentLost{2, "n2: reset"}, kT0);
+  for (const int rank : {0, 1}) job.on(signaled(rank, SIGKILL), kT0);
+  job.on(AgentCleared{0}, kT0);
+  CHECK(text_of(job.on(AgentCleared{1}, kT0)) == "say, spec 0, spec 1");
+  all_ready(job, {0, 1});
+  job.on(PhaseReached{"first_step", kT0}, kT0);
+  CHECK(job.on(PhaseReached{"kept", kT0}, kT0).empty());
+}
+
+TEST_CASE("a training that pauses may tell late that its states are kept") {
+  JobState job = changing_job(1, true);
+  job.on(HostRetired{3}, kT0);
+  job.on(exited(0, 94), kT0);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  for (const int rank : {1, 2, 3}) job.on(exited(rank, 94), kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{3}, kT0)) == "say, spec 0, spec 1, spec 2");
+}
+
+TEST_CASE("a host that shall leave does so although a rank has failed") {
   JobState job = changing_job(1, true);
   job.on(PhaseReached{"kept", kT0}, kT0);
   job.on(HostsEnd{{3}}, kT0);
