@@ -103,14 +103,20 @@ def size_of(job, pods):
     }[job.kind.name]
 
 
+def set_size(job, pods):
+    if job.kind.name != "jobset": return patch(job, size_of(job, pods))
+    # A JobSet cannot be changed, but its Job can.
+    kc(job, "patch", "jobs.batch", f"{job.name}-node-0", "--type=merge", "-p", json.dumps({"spec": {"completions": pods, "parallelism": pods}}))
+
+
 def resize(job):
     """2 pods, then 4, then 1, while the training runs."""
     job.wait_step(FAULT_STEP)
     job.fault = time.time()
-    patch(job, size_of(job, 4))
+    set_size(job, 4)
     job.wait_line(r"epoch \d+: 4 nodes and", 90, True)
     job.wait_step(job.steps()[-1][1] + 5)
-    patch(job, size_of(job, 1))
+    set_size(job, 1)
     job.wait_line(r"epoch \d+: 1 node and", 120, True)
     job.wait_end(300)
     job.same_as_undisturbed(LASTS, CHANGING)
@@ -233,8 +239,8 @@ def two_of_four(text):
     return text
 
 
-CHANGES = {"kinds": ("indexed", "statefulset"), "options": ["--nodes", "1:4"], "edit": two_of_four, "steps": LASTS, "every": RARE,
-           "overrides": CHANGING}
+CHANGES = {"kinds": ("indexed", "jobset", "statefulset"), "options": ["--nodes", "1:4"], "edit": two_of_four, "steps": LASTS, "every": RARE,
+           "overrides": [*CHANGING, "debug.slow_data=0:100"]}  # 25 s and more, on any processor
 
 CASES = {case.name: case for case in [
     Case("train", train, Expect("complete")),

@@ -185,7 +185,7 @@ class Job:
                 with open(f"{records}/{name}", "w", encoding="utf-8") as file:
                     file.write(self.cluster.shared("cat", f"{RUN}/{self.name}/log/{name}"))
         self.cluster.dslaunch("-n", "1", f"{source}/configs/tiny.toml", f"train.steps={steps}", f"log.dir={records}.alone", *overrides)
-        done = self.cluster.call(["python3", f"{source}/tests/e2e/elastic/check_history.py", f"{records}.alone", records, "/dev/null",
+        done = self.cluster.call(["python3", f"{source}/tests/e2e/elastic/check_history.py", f"{records}.alone", records, "--batch",
                                   str(BATCH)], check=False)
         if done.returncode:
             raise CaseFailed(done.stdout + done.stderr)
