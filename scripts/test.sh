@@ -4,7 +4,8 @@
 #   scripts/test.sh [--preset asan|tsan] [CTEST OPTION ...]         for example: scripts/test.sh -R unit_
 #
 # The presets build with AddressSanitizer and UBSan, or with ThreadSanitizer; every timeout is then multiplied by 5.
-# The last line is "N passed, N failed, N skipped"; skipped tests are listed with their reasons.
+# The last line is "N passed, N failed, N skipped"; skipped tests are listed with their reasons. At most 3 tests that fail are tried once
+# more, alone, because a busy machine may be too slow for a test that waits. Those that pass then are named: each is a bug to be mended.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -39,6 +40,15 @@ if [ "$skipped" -gt 0 ]; then
       "build/$preset/Testing/Temporary/LastTest.log")
     echo "  $name: ${reason:-no reason printed}"
   done
+fi
+if [ "$failed" -gt 0 ] && [ "$failed" -le 3 ]; then
+  echo "tests that failed are tried once more, alone:"
+  again=build/$preset/test_again.log
+  ctest --test-dir "build/$preset" --rerun-failed --output-on-failure --timeout 600 2>&1 | tee "$again" || true
+  mapfile -t second < <(grep -E '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$again" | sed -E 's/.*: ([^ ]+) .*/\1/')
+  [ ${#second[@]} -eq 0 ] || echo "PASSED AT THE SECOND TRY ONLY, to be mended: ${second[*]}"
+  passed=$((passed + ${#second[@]})) failed=$((failed - ${#second[@]}))
+  [ "$failed" -gt 0 ] || status=0
 fi
 echo "tests took $((SECONDS - start)) s, including installation and build"
 if [ "$all" -eq 0 ]; then

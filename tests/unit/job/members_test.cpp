@@ -39,6 +39,16 @@ TEST_CASE("the job begins with the hosts that are ready at the start timeout") {
   CHECK(hosts_of(job) == "n0 n3");
 }
 
+TEST_CASE("a job whose hosts dial in begins with enough of them after some time") {
+  JobPolicy policy = elastic(2, 4, {.start_timeout = 600s});
+  policy.elastic->begin_within = 30s;
+  JobState job(placement_of(4, 1), policy);
+  job.on(Start{}, kT0);
+  for (const int agent : {0, 2}) job.on(AgentGreeted{agent}, kT0);
+  CHECK(let_pass(job, {0, 2}, kT0 + 29s).find("spec") == std::string::npos);
+  CHECK(let_pass(job, {0, 2}, kT0 + 30s).ends_with("spec 0, spec 1 to 2"));
+}
+
 TEST_CASE("fewer than MIN at the start: every bad host is named, and the job ends") {
   JobState job(placement_of(3, 1), elastic(2, 3));
   job.on(Start{}, kT0);
