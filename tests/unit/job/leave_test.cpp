@@ -185,6 +185,36 @@ TEST_CASE("a host that leaves is not held for ever by ranks that keep nothing") 
   CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 10min) == "dismiss 3");
 }
 
+TEST_CASE("a host that is added again is no longer held") {
+  JobState job = changing_job(1, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{3}, kT0);
+  all_end(job, 94, {0, 1, 2, 3});
+  CHECK(text_of(job.on(HostAdded{{.name = "n3", .slots = 1}}, kT0)) == "dismiss 3, open 4");
+}
+
+TEST_CASE("a host that takes part once more leaves no room for one that was added in its place") {
+  JobPolicy policy{.max_restarts = 3, .trains = true};
+  policy.elastic = ElasticPolicy{.nodes = {1, 3}, .max_wait = 60s};
+  const std::vector<Host> hosts{
+      {.name = "n0", .slots = 4}, {.name = "n1", .slots = 2}, {.name = "n2", .slots = 2}};
+  JobState job(place_ranks(hosts, std::nullopt, 0), policy);
+  job.on(Start{}, kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentGreeted{agent}, kT0);
+  all_ready(job, {0, 1, 2});
+  job.on(PhaseReached{"first_step", kT0}, kT0);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{0}, kT0);
+  job.on(HostAdded{{.name = "n3", .slots = 4}}, kT0);
+  job.on(AgentGreeted{3}, kT0);
+  job.on(HostChecked{3, ""}, kT0);
+  job.on(AgentLost{1, "n1: reset"}, kT0);
+  for (const int rank : {0, 1, 2, 3, 6, 7}) job.on(signaled(rank, SIGKILL), kT0);
+  job.on(AgentCleared{0}, kT0);
+  CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0 to 2, spec 1 to 0");
+  CHECK(job.placement().world_size() == 6);
+}
+
 TEST_CASE("a host that left comes back as a host that joins") {
   JobState job = changing_job(1, true);
   job.on(HostsEnd{{3}}, kT0);
