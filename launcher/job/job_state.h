@@ -158,6 +158,7 @@ class JobState {
 
   // job_state_changes.cpp: the ends of such epochs.
   [[nodiscard]] bool has_stepped() const;
+  std::chrono::milliseconds change_delay(bool paused);
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();

@@ -29,6 +29,14 @@ bool JobState::has_stepped() const {
                             [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
 }
 
+/// Returns how long the epoch after change_ is delayed: ever longer after short epochs that failed.
+std::chrono::milliseconds JobState::change_delay(bool paused) {
+  const Clock::duration ran = now_ - begun_at_;
+  if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
+  const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
+  return std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
+}
+
 /// Ends the epoch: another one follows when no rank of this one is left.
 /// `paused`: its ranks exit with 94 by themselves.
 void JobState::begin_change(EpochRecord change, bool paused) {
@@ -40,11 +48,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
     change.seen = whole_micros(now_ - *cause_.time.here);
   change_ = std::move(change);
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
-  const Clock::duration ran = now_ - begun_at_;
-  if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
-  const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
-  const std::chrono::milliseconds delay =
-      std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
+  const std::chrono::milliseconds delay = change_delay(paused);
   restart_at_ = now_ + delay;
   act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
                       paused ? "beginning the next epoch" : "starting all ranks again",

@@ -92,10 +92,9 @@ lines due | sed 's/.*"save":\([^,]*\),.*/\1/' | awk -v stalls="$stalls" '{ sum +
   fail "due: saves stalled for $stalls s: $(lines due | sed 's/.*"phases"//')"
 
 # On an accelerator the clock follows the compute stream.
-plugin=$DS_TESTS/libdsengine_cuda_emulated.so nccl=$DS_TESTS/cuda_emulation/libnccl.so.2 cublaslt=$DS_TESTS/cuda_libraries
-if [ -e "$plugin" ] && [ -e "$nccl" ] && [ -e "$cublaslt/libcublasLt.so" ]; then
-  export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt DSLAUNCH_CUDA_ATTENTION=own
-  export DS_EMULATION_DEVICES=2 DS_EMULATION_MEMORY=4294967296
+. "$(dirname "$0")/../support/emulated_gpus.sh" || exit 1
+if emulate_gpus 2; then
+  export DSLAUNCH_CUDA_ATTENTION=own
   run_job 2 emulated "${small[@]}" device.backend=cuda zero.stage=3 train.steps=12 debug.slow_data=1:400  # a step takes 150 ms
   adds_up emulated
   named=$(lines emulated | grep -cE "$late")

@@ -2,14 +2,8 @@
 # Ranks on emulated GPUs that communicate by NCCL: the same weights at every world size; a rank that fails, stands
 # still or is stopped is named with operation and group; a job that stands still as a whole goes on.
 . "$(dirname "$0")/../support/train_ranks.sh" || exit 1
-plugin=$DS_TESTS/libdsengine_cuda_emulated.so
-nccl=$DS_TESTS/cuda_emulation/libnccl.so.2
-cublaslt=$DS_TESTS/cuda_libraries
-for file in "$plugin" "$nccl" "$cublaslt"; do
-  [ -e "$file" ] || { echo "skipped: no $file in this build"; exit 77; }
-done
-export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt
-export DS_EMULATION_DEVICES=4 DS_EMULATION_MEMORY=4294967296 TMPDIR=$work
+. "$(dirname "$0")/../support/emulated_gpus.sh" || exit 1
+emulate_gpus 4 || { echo "skipped: no emulated GPUs in this build"; exit 77; }
 gpu=(device.backend=cuda train.steps=4 determinism.virtual_ranks=4 batch.accum=1)
 long=("${gpu[@]}" train.steps=1000000)
 

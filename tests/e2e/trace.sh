@@ -124,11 +124,11 @@ says full "warning: the trace cannot be written: $work/full/trace.json.partial"
 same_weights full
 
 # On an accelerator the times come from its streams, and recorded segments are issued op by op.
-plugin=$DS_TESTS/libdsengine_cuda_emulated.so nccl=$DS_TESTS/cuda_emulation/libnccl.so.2 cublaslt=$DS_TESTS/cuda_libraries
-if [ -e "$plugin" ] && [ -e "$nccl" ] && [ -e "$cublaslt/libcublasLt.so" ]; then
+. "$(dirname "$0")/../support/emulated_gpus.sh" || exit 1
+if [ -e "$DS_TESTS/libdsengine_cuda_emulated.so" ]; then
   (
-    export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt DSLAUNCH_CUDA_ATTENTION=own
-    export DS_EMULATION_DEVICES=2 DS_EMULATION_MEMORY=4294967296
+    emulate_gpus 2 || { echo "FAILED: no emulated NCCL"; exit 1; }
+    export DSLAUNCH_CUDA_ATTENTION=own
     run_job 2 device "${small[@]}" device.backend=cuda device.graphs=on
     run_job 2 emulated "${small[@]}" device.backend=cuda device.graphs=on log.trace=4-5
     hash=$(summary_of device weights_hash)

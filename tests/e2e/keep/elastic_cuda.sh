@@ -3,14 +3,8 @@
 # ended ranks free late. The job goes on from memory with the bits of the undisturbed run.
 . "$(dirname "$0")/../../support/train_ranks.sh" || exit 1
 . "$(dirname "$0")/../../support/elastic_jobs.sh" || exit 1
-plugin=$DS_TESTS/libdsengine_cuda_emulated.so
-nccl=$DS_TESTS/cuda_emulation/libnccl.so.2
-cublaslt=$DS_TESTS/cuda_libraries
-for file in "$plugin" "$nccl" "$cublaslt"; do
-  [ -e "$file" ] || { echo "skipped: no $file in this build"; exit 77; }
-done
-export DSLAUNCH_CUDA_PLUGIN=$plugin DSLAUNCH_NCCL=$nccl DSLAUNCH_CUBLASLT=$cublaslt
-export DS_EMULATION_DEVICES=4 DS_EMULATION_MEMORY=4294967296 TMPDIR=$work
+. "$(dirname "$0")/../../support/emulated_gpus.sh" || exit 1
+emulate_gpus 4 || { echo "skipped: no emulated GPUs in this build"; exit 77; }
 common=(device.backend=cuda determinism.virtual_ranks=4 batch.global=8 determinism.order=boundary train.steps=16 elastic.every=1)
 
 run_job 2 plain "${common[@]:0:5}"
