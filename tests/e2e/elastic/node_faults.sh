@@ -1,8 +1,9 @@
 # Sourced by campaign.sh: what happens to nodes. fault_KIND NODE returns 1 where it cannot happen now. mend_nodes brings back, by chance, what
 # was taken away; mend_all brings back everything.
 
-fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link_down power_off two_nodes planned)
+fault_names=(kill_rank kill_shim kill_agent kill_guard stop_rank stop_agent link_down power_off two_nodes planned leave_and_lose)
 ! mountpoint -q "$dir/saves" || fault_names+=(full_disk)
+[ -z "${DS_FAULTS:-}" ] || read -ra fault_names <<< "$DS_FAULTS"
 declare -A is_down=()
 
 parent() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status" 2> /dev/null; }
@@ -48,6 +49,12 @@ on_head() { timeout 30 ip netns exec "$head_ns" "$DS_BIN/dslaunch" "$@" > "$dir/
 fault_planned() { # the node leaves as it was told to
   rank_on "$1" > /dev/null && on_head scale --remove "node$1" || return 1
   is_down[$1]=planned
+}
+fault_leave_and_lose() { # the node leaves, and within a second the next one is lost, which may have its copies
+  local next=$(($1 % hosts + 1))
+  rank_on "$next" > /dev/null && fault_planned "$1" || return 1
+  sleep 0.$((RANDOM % 10))
+  fault_power_off "$next" || true
 }
 # The training goes on; a save that is asked for says why there is none.
 fault_full_disk() {
