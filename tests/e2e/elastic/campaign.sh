@@ -4,10 +4,11 @@
 #   [DS_FAULTS="KIND ..."] campaign.sh SECONDS SEED [HOSTS [disk]]        needs DS_BIN, DS_SOURCE, DS_TESTS, python3
 #
 # Every few seconds something happens to one node, or to two at once: a link of the chain of processes is killed or stopped, the network
-# goes, the power goes, the node leaves as it is told to, alone or while another one is lost, the disk is full, a node comes back. The job must reach its last step. Then each
-# step's loss and gradient norm and the hash of the weights must be those of an undisturbed run on one host, each sample must have been used
-# once in each step, and nothing of the job may be left. Only losses of two nodes at once may read the disk. With "disk", nothing is kept in
-# memory: then changes must read it. Prints a line a fault, a table of the times by kind, and totals; exits 0 if all is well.
+# goes, the power goes, the node leaves as it is told to, alone or while another one is lost, the disk is full, a node comes back. The job
+# must reach its last step. Then each step's loss and gradient norm and the hash of the weights must be those of an undisturbed run on one
+# host, each sample must have been used once in each step, and nothing of the job may be left. Only losses of two nodes at once may read the
+# disk. With "disk", nothing is kept in memory: then changes must read it. Prints a line a fault, a table of the times by kind, and totals;
+# exits 0 if all is well.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
