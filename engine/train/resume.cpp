@@ -74,7 +74,8 @@ Resume::Resume(const CheckpointConfig& config, const Rendezvous& job, Recovery r
     : search_(search_request(config, job)),
       memory_(std::move(recovery.memory)),
       newest_on_disk_(recovery.newest_on_disk),
-      world_size_(job.world_size) {
+      world_size_(job.world_size),
+      is_restart_(job.epoch > 0) {
   find({});
 }
 
@@ -187,8 +188,8 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
     require_agreement(world, "checkpoint to resume from", identity_of(from),
                       Deadline::after(kTimeout));
     if (from == nullptr) {
-      if (memory_ && !memory_->incomplete().empty())
-        say("resume   there is no checkpoint either: training begins again at step 0");
+      if (is_restart_)
+        say("resume   there is no checkpoint: training begins again at step 0");
       vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
       memory_.reset();
       return began;

@@ -83,6 +83,7 @@ class Resume {
   bool in_memory_ = false;
   std::uint64_t kept_epoch_ = 0;  // in which the step in memory was kept
   int world_size_ = 1;
+  bool is_restart_ = false;  // an earlier epoch of the job may have made steps
   std::optional<Error> disk_error_;  // why there is no checkpoint, while a step in memory was there
   std::optional<Resumed> on_disk_;  // the next checkpoint, opened and not used yet
   Resumed found_;

@@ -40,6 +40,7 @@ std::chrono::milliseconds JobState::change_delay(bool paused) {
 /// Ends the epoch: another one follows when no rank of this one is left.
 /// `paused`: its ranks exit with 94 by themselves.
 void JobState::begin_change(EpochRecord change, bool paused) {
+  if (stop_signal_) return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
   phase_ = Phase::clearing;
   failed_at_ = now_;
   change.nodes_before = node_count();
@@ -50,9 +51,11 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
   const std::chrono::milliseconds delay = change_delay(paused);
   restart_at_ = now_ + delay;
-  act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
-                      paused ? "beginning the next epoch" : "starting all ranks again",
-                      delay > 0ms ? " in " + span_text(delay) : "")});
+  const int used = static_cast<int>(verdict_.restarts.size());
+  if (!change_.counted || used < policy_.max_restarts)  // else the verdict follows
+    act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
+                        paused ? "beginning the next epoch" : "starting all ranks again",
+                        delay > 0ms ? " in " + span_text(delay) : "")});
   if (!paused) return stop_for_change();
   stop_at_ = now_ + policy_.grace;  // all ranks are expected to exit with 94
   say_waiting_at_ = now_ + kSayWaitingAfter;
@@ -160,6 +163,7 @@ void JobState::invite_joiners() {
 /// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks are
 /// stopped.
 void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
+  if (stop_signal_) return;
   if (!policy_.trains || !begun_) return begin_change({.kind = kind, .why = printable(why)});
   if (pause_by_) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
@@ -229,6 +233,7 @@ void JobState::handle(const PhaseReached& event) {
   if (event.name != kFirstStepPhase) return;
   ranks_run_well();
   hold_until_ = now_ + kHoldWithin;
+  if (stop_signal_) wanted_ = {.kind = Cause::Kind::signal, .signo = *stop_signal_};
 }
 
 void JobState::handle(const SizeWanted& event) {

@@ -78,6 +78,7 @@ void JobState::drop_retired() {
     const bool holds = keeps_ && keepers_.contains(host);
     if (holds && !held_.empty()) continue;
     roster_.leave(agent);
+    left_.push_back(host_name(agent));
     if (holds)
       held_.push_back(agent);
     else

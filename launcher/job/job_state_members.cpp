@@ -29,6 +29,10 @@ void JobState::gather() {
       return stop(cause_);
     }
   }
+  if (stop_signal_) {
+    if (here() > 0) return begin_with_members();
+    return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
+  }
   drop_retired();
   if (restart_at_ && now_ < *restart_at_) return;
   const ElasticPolicy& policy = *policy_.elastic;
@@ -48,9 +52,13 @@ void JobState::gather() {
   if (step == GatherStep::give_up) return cannot_gather(first);
   if (first || gather_by_) return;
   gather_by_ = now_ + policy.max_wait;
-  act(Say{fmt::format("waiting up to {} for hosts: {} of at least {} are ready",
-                      span_text(policy.max_wait), now.here,
-                      std::max(now.nodes.least, now.on_loss == OnLoss::wait ? now.before : 0))});
+  const bool keeps_size = policy.on_loss == OnLoss::wait && now.before > now.nodes.least;
+  act(Say{fmt::format("waiting up to {} for hosts: {} of {}{} are ready{}",
+                      span_text(policy.max_wait), now.here, keeps_size ? "" : "at least ",
+                      keeps_size ? now.before : now.nodes.least,
+                      keeps_size && now.here >= now.nodes.least
+                          ? "; after that the job goes on with fewer"
+                          : "")});
 }
 
 /// Returns whether a host that may still answer precedes one of those that the first epoch would
@@ -81,7 +89,7 @@ void JobState::begin_with_members() {
   if (lost_node_)
     for (const int agent : held_) add(agent, -1);
   for (const int agent : roster_.waiting_agents()) add(agent, -1);
-  const NodeRange range{policy_.elastic->nodes.least, most_nodes_};
+  const NodeRange range{stop_signal_ ? 1 : policy_.elastic->nodes.least, most_nodes_};
   const PlacementRequest& placing = policy_.elastic->placing;
   std::optional<NextPlacement> next = next_placement(placement_, live, placing, range);
   // Beside hosts that take part once more, others that were added in their place may be too many.
@@ -140,6 +148,9 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
   if (!joined.empty())
     text += fmt::format("; {} {}", fold_names(joined), joined.size() == 1 ? "joins" : "join");
+  if (!left_.empty())
+    text += fmt::format("; {} {}", fold_names(left_), left_.size() == 1 ? "leaves" : "leave");
+  left_.clear();
   if (!again.empty())
     text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
                         again.size() == 1 ? "takes" : "take");

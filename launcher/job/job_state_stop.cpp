@@ -215,9 +215,24 @@ void JobState::handle(const SignalReceived& event) {
   }
 }
 
+/// Between two epochs the states of a training are in the memory of agents alone: before the job
+/// stops, its ranks begin once more, on whatever hosts are there, and then stop as by TERM, which
+/// saves. Returns whether that is under way.
+bool JobState::saves_before_stop(int signo) {
+  if (!elastic() || !policy_.trains || !keeps_ || !placed_) return false;
+  if (stop_signal_) return true;
+  if (phase_ == Phase::running && has_stepped()) return false;  // they can save now
+  stop_signal_ = signo;
+  act(Say{fmt::format("got {}; the ranks begin once more to save the states that are kept, and then "
+                      "stop; a second signal stops without that",
+                      signal_name(signo))});
+  return true;
+}
+
 void JobState::obey_signal(int signo) {
   if (signals_.count() >= 3) return give_up();
   if (phase_ < Phase::stopping) {
+    if (signals_.count() < 2 && saves_before_stop(signo)) return;
     Cause cause{.kind = Cause::Kind::signal, .signo = signo};
     if (!begun_) cause.reason = missing_text();
     return stop(std::move(cause));

@@ -120,6 +120,9 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
   std::vector<std::string> removed;
   for (const std::string& name : wish.remove) {
     const int host = host_named(facts, name);
+    if (host < 0 && std::ranges::count(facts.hosts, name, &Host::name) > 0)
+      return refused(fmt::format("{} has been removed already; the hosts that stay are {}", name,
+                                 names_of_all(facts)));
     if (host < 0)
       return refused(fmt::format("no host of the job is named '{}': they are {}", name,
                                  names_of_all(facts)));
@@ -139,16 +142,11 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
     added.push_back(host.name);
   }
   if (std::string why = too_few(facts, plan); !why.empty()) return refused(std::move(why));
-  const auto takes_part = [&](int host) {
-    return facts.roles[static_cast<std::size_t>(host)] == HostRole::takes_part;
-  };
-  const int leaving = std::max(static_cast<int>(std::ranges::count_if(plan.retire, takes_part)),
-                               facts.training - plan.most_nodes);
-  if (facts.training > 0 && leaving > 1)
-    return refused(
-        fmt::format("{} would leave at once, but each state of a training is kept on two nodes: let "
-                    "one node leave at a time",
-                    counted(leaving, "node")));
+  if (const int leaving = facts.training - plan.most_nodes; facts.training > 0 && leaving > 1)
+    return refused(fmt::format(
+        "{} would leave at once, but each state of a training is kept on two nodes: lower the number "
+        "by one at a time, or remove hosts by name: those leave one after the other",
+        counted(leaving, "node")));
   const int most = largest_world(facts, plan);
   if (most > facts.most_world)
     return refused(fmt::format("{} could be in one epoch then; the job was started for at most {}",

@@ -72,5 +72,26 @@ for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   ! grep -q "memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
 done
 
+# TERM between two epochs: the states that are kept are saved.
+job between a,b,c checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
+wait_for 60 reached between 8 && "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "between: $(cat "$work/scale.out")"
+for ((i = 0; i < 2000; i++)); do
+  grep -q 'the ranks have paused' "$work/between.out" && break
+  sleep 0.01
+done
+kill -TERM "${pids[0]}"
+wait "${pids[0]}"
+code=$?
+pids=()
+[ $code = 143 ] || fail "between: exit $code: $(cat "$work/between.out")"
+says between 'checkpoint: step [0-9]+ saved'
+job after a,b checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
+wait "${pids[0]}"
+code=$?
+pids=()
+[ $code = 0 ] || fail "after: exit $code: $(cat "$work/after.out")"
+says after 'checkpoint: step ([89]|[1-3][0-9]) resumed'
+[ "$(summary_of after weights_hash)" = "$hash" ] || fail "after TERM between two epochs: other weights"
+
 [ $failures = 0 ] && echo "elastic jobs: all as promised"
 exit $((failures > 0))

@@ -215,6 +215,44 @@ TEST_CASE("a host that takes part once more leaves no room for one that was adde
   CHECK(job.placement().world_size() == 6);
 }
 
+TEST_CASE("TERM between two epochs of a training: its ranks begin once more, save and stop") {
+  JobState job = changing_job(2, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(HostRetired{3}, kT0);
+  for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 94), kT0);
+  for (const int agent : {0, 1, 2}) job.on(AgentCleared{agent}, kT0);
+  CHECK(said_by(job.on(SignalReceived{SIGTERM}, kT0)) ==
+        "got SIGTERM; the ranks begin once more to save the states that are kept, and then stop; a "
+        "second signal stops without that\n");
+  CHECK(text_of(job.on(AgentCleared{3}, kT0)) == "say, spec 0, spec 1, spec 2, spec 3");
+  SUBCASE("which they do") {
+    all_ready(job, {0, 1, 2, 3});
+    CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) ==
+          "stop 0 10000, stop 1 10000, stop 2 10000, stop 3 10000");
+    CHECK(job.cause().signo == SIGTERM);
+  }
+  SUBCASE("which fails") {
+    all_ready(job, {0, 1, 2, 3});
+    job.on(exited(0, 1), kT0);
+    CHECK(job.phase_name() == "stopping");
+    CHECK(job.cause().signo == SIGTERM);
+  }
+  SUBCASE("and a second signal") {
+    job.on(SignalReceived{SIGINT}, kT0);
+    CHECK(job.phase_name() == "stopping");
+  }
+}
+
+TEST_CASE("TERM while a training waits for hosts: those that are there save") {
+  JobState job = changing_job(4, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  job.on(AgentLost{3, "n3: reset"}, kT0);
+  for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
+  for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
+  CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say");
+  CHECK(text_of(job.on(SignalReceived{SIGTERM}, kT0)) == "say, say, spec 0, spec 1, spec 2");
+}
+
 TEST_CASE("a host that left comes back as a host that joins") {
   JobState job = changing_job(1, true);
   job.on(HostsEnd{{3}}, kT0);
