@@ -113,9 +113,10 @@ bool enter_root(const std::string& cwd, int stderr_fd) {
   return ::chdir("/") == 0;
 }
 
-SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t shim) {
+SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != shim) ::_exit(1);  // The shim died before prctl().
+  // Otherwise the parent died before prctl(). 0: it is outside of the PID namespace.
+  if (const pid_t now = ::getppid(); now != parent && now != 0) ::_exit(1);
   ::setsid();
   if (setup.on_terminal) ::ioctl(setup.stdout_fd, TIOCSCTTY, 0);
   ::dup2(setup.stdin_fd >= 0 ? setup.stdin_fd : ::open("/dev/null", O_RDONLY), 0);

@@ -72,6 +72,14 @@ for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   ! grep -q "memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
 done
 
+# A host beyond the new number of nodes waits with what it keeps, and takes the place of one that is lost.
+job size a,b,c
+wait_for 60 reached size 8 && "$DS_BIN/dslaunch" scale --nodes 2 >"$work/scale.out" 2>&1 || fail "size: $(cat "$work/scale.out")"
+wait_for 60 reached size 20 && kill_agents size 1
+ended size
+says size 'epoch 2: 2 nodes and 2 ranks; c joins'
+! grep -q "memory is not used\|cannot join" "$work/size.out" || fail "size: $(cat "$work/size.out")"
+
 # TERM between two epochs: the states that are kept are saved.
 job between a,b,c checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
 wait_for 60 reached between 8 && "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "between: $(cat "$work/scale.out")"
