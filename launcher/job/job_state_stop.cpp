@@ -222,6 +222,7 @@ bool JobState::saves_before_stop(int signo) {
   if (!elastic() || !policy_.trains || !keeps_ || !placed_) return false;
   if (stop_signal_) return true;
   if (phase_ == Phase::running && has_stepped()) return false;  // they can save now
+  if (least_delay(cause_) > 0ms) return false;  // they got the signal too, and have saved
   stop_signal_ = signo;
   act(Say{fmt::format("got {}; the ranks begin once more to save the states that are kept, and then "
                       "stop; a second signal stops without that",

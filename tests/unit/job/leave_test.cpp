@@ -243,6 +243,14 @@ TEST_CASE("TERM between two epochs of a training: its ranks begin once more, sav
   }
 }
 
+TEST_CASE("ranks that got TERM before their launcher have saved, and do not begin once more") {
+  JobState job = changing_job(2, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 143), kT0);
+  job.on(SignalReceived{SIGTERM}, kT0);
+  CHECK(job.phase_name() == "stopping");
+}
+
 TEST_CASE("TERM while a training waits for hosts: those that are there save") {
   JobState job = changing_job(4, true);
   job.on(PhaseReached{"kept", kT0}, kT0);
