@@ -35,7 +35,7 @@ wait_for epoch_is_up 1 8
 scale 0 'n0 is removed' --remove n0
 wait_for epoch_is_up 2 6
 said '^dslaunch: n0 shall leave; starting all ranks again$'
-said '^dslaunch: epoch 2: 3 nodes and 6 ranks \(before: 4 and 8\)$'
+said '^dslaunch: epoch 2: 3 nodes and 6 ranks \(before: 4 and 8\); n0 leaves$'
 scale 0 'the job shall have up to 2 nodes' --nodes 2
 wait_for epoch_is_up 3 4
 [ "$("$dslaunch" ps --json | grep -o '"nodes": [0-9]*')" = '"nodes": 2' ] || die "dslaunch ps: $("$dslaunch" ps --json)"
