@@ -180,6 +180,9 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
   void on_request(const ScaleRequest& request) {
     const auto& scale = context_->hooks.scale;
     if (!scale) return refuse("its hosts are fixed: it is not a job of dslaunch --nodes MIN:MAX");
+    // A client that gave up, because this launcher was suspended, has reported that nothing changes.
+    char byte = 0;
+    if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return close();
     ScaleAnswer given = scale(request);
     if (given.refused) return refuse(given.text);
     answer(Scaled{std::move(given.text)});

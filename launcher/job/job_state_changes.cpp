@@ -152,12 +152,17 @@ void JobState::invite_joiners() {
   for (const int agent : roster_.waiting_agents())
     if (told_of_.insert(agent).second) news.push_back(host_name(agent));
   if (news.empty()) return;
-  if (!at_once)
-    act(Say{printable(fmt::format("{} {} ready and {} at the next restart", fold_names(news),
-                                  news.size() == 1 ? "is" : "are",
-                                  news.size() == 1 ? "joins" : "join"))});
-  else
+  if (at_once) {
     invite_at_ = now_ + kJoinersTogether;
+    return;
+  }
+  const int room = most_nodes_ - node_count();
+  const std::string join = roster_.waiting() <= room
+                               ? fmt::format(" and {}", news.size() == 1 ? "joins" : "join")
+                               : fmt::format("; of {} that wait, {} {}", roster_.waiting(), room,
+                                             room == 1 ? "joins" : "join");
+  act(Say{printable(fmt::format("{} {} ready{} at the next restart", fold_names(news),
+                                news.size() == 1 ? "is" : "are", join))});
 }
 
 /// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks are

@@ -27,6 +27,11 @@ scale 69 '1 host would be left; the job needs at least 2' --remove n0,n1
 scale 69 'n9 would run 9 ranks' --add n9:9
 scale 64 'nothing to change'
 [ "$(wc -l <err)" = 0 ] || die "refusals were said by the job"
+id=$("$dslaunch" ps | awk 'NR == 2 { print $1 }')
+"$dslaunch" kill "$id" --signal STOP >/dev/null || die "the job is not suspended"
+scale 69 'is suspended' --add n5
+"$dslaunch" kill "$id" --signal CONT >/dev/null || die "the job is not resumed"
+scale 69 "no host of the job is named 'n5': they are n[0-2]" --remove n5
 
 scale 0 'n3 is added' --add n3
 wait_for grep -q 'n3 is ready and joins at the next restart' err
