@@ -98,6 +98,15 @@ TEST_CASE("a waiting spare fills in for a lost node") {
   CHECK(hosts_of(job) == "n1 n2");
 }
 
+TEST_CASE("where not all hosts that wait have room, it is said how many join") {
+  JobState job = started(1, 1, elastic(1, 2));
+  job.on(HostAdded{{.name = "n1", .slots = 1}}, kT0);
+  CHECK(said_by(job.on(AgentGreeted{1}, kT0)) == "n1 is ready and joins at the next restart\n");
+  job.on(HostAdded{{.name = "n2", .slots = 1}}, kT0);
+  CHECK(said_by(job.on(AgentGreeted{2}, kT0)) ==
+        "n2 is ready; of 2 that wait, 1 joins at the next restart\n");
+}
+
 TEST_CASE("a lost host that answers joins at the next restart, behind the survivors") {
   JobState job = started(3, 1, elastic(1, 3));
   job.on(AgentLost{0, "n0: reset"}, kT0);
