@@ -59,6 +59,28 @@ std::string too_few(const ScaleFacts& facts, const ScalePlan& plan) {
                      counted(here, "host"), down == 1 ? "1 is" : fmt::format("{} are", down), least);
 }
 
+bool is_known(const ScaleFacts& facts, const std::string& name) {
+  return std::ranges::count(facts.hosts, name, &Host::name) > 0;
+}
+
+/// Returns the names of the hosts that shall leave: a known name as it is, else those of a list with
+/// ranges. Errors:  Error{usage} for what is no list of hosts.
+std::vector<std::string> names_to_remove(const ScaleFacts& facts, const ScaleWish& wish) {
+  std::vector<std::string> names;
+  for (const std::string& word : wish.remove) {
+    if (is_known(facts, word)) {
+      names.push_back(word);
+      continue;
+    }
+    for (const HostPick& pick : parse_host_picks("--remove", word))
+      if (pick.names.empty())
+        names.push_back(pick.text);
+      else
+        names.insert(names.end(), pick.names.begin(), pick.names.end());
+  }
+  return names;
+}
+
 /// Returns the hosts to add. Errors:  Error{usage} and Error{config} for what cannot be a host or
 /// has no room for its ranks.
 std::vector<Host> hosts_to_add(const ScaleFacts& facts, const ScaleWish& wish) {
@@ -117,23 +139,25 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
                                  counted(wish.nodes, "node")));
     texts.push_back(fmt::format("the job shall have up to {}", counted(wish.nodes, "node")));
   }
-  std::vector<std::string> removed;
-  for (const std::string& name : wish.remove) {
-    const int host = host_named(facts, name);
-    if (host < 0 && std::ranges::count(facts.hosts, name, &Host::name) > 0)
-      return refused(fmt::format("{} has been removed already; the hosts that stay are {}", name,
-                                 names_of_all(facts)));
-    if (host < 0)
-      return refused(fmt::format("no host of the job is named '{}': they are {}", name,
-                                 names_of_all(facts)));
-    if (std::ranges::count(plan.retire, host) > 0) continue;
-    plan.retire.push_back(host);
-    removed.push_back(name);
-  }
+  std::vector<std::string> removing;
   try {
+    removing = names_to_remove(facts, wish);
     plan.add = hosts_to_add(facts, wish);
   } catch (const Error& error) {
     return refused(error.what());
+  }
+  std::vector<std::string> removed;
+  for (const std::string& name : removing) {
+    const int host = host_named(facts, name);
+    if (host < 0)
+      return refused(is_known(facts, name)
+                         ? fmt::format("{} has been removed already; the hosts that stay are {}",
+                                       name, names_of_all(facts))
+                         : fmt::format("no host of the job is named '{}': they are {}", name,
+                                       names_of_all(facts)));
+    if (std::ranges::count(plan.retire, host) > 0) continue;
+    plan.retire.push_back(host);
+    removed.push_back(name);
   }
   std::vector<std::string> added;
   for (const Host& host : plan.add) {

@@ -1,7 +1,6 @@
 // `dslaunch scale`: changes the hosts of a running job with --nodes MIN:MAX, or their number.
 #include <fmt/format.h>
 
-#include "engine/base/split.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/commands/commands.h"
 #include "launcher/commands/jobs/find_job.h"
@@ -26,11 +25,8 @@ constexpr OptionDef<ScaleOptions> kScaleOptions[] = {
     {{"--add", "HOSTS",
       "Hosts that join the job, as a,b:4 (default slots: as its first host);\nrepeatable", true},
      [](ScaleOptions& part, const GivenOption& given) { part.add.push_back(text_value(given)); }},
-    {{"--remove", "HOSTS", "Names of hosts that leave the job, as a,b; repeatable", true},
-     [](ScaleOptions& part, const GivenOption& given) {
-       for (const std::string_view name : split(text_value(given), ','))
-         part.remove.emplace_back(name);
-     }},
+    {{"--remove", "HOSTS", "Hosts that leave the job, as a,b or n[1-3]; repeatable", true},
+     [](ScaleOptions& part, const GivenOption& given) { part.remove.push_back(text_value(given)); }},
 };
 
 int run_scale(int argc, char** argv) {

@@ -23,7 +23,7 @@ scale 69 'n2 is a host of the job already' --add n2
 scale 69 "no host of the job is named 'n7': they are n[0-2]" --remove n7
 scale 69 '5 nodes is out of range: the job was started with --nodes 2:4' --nodes 5
 scale 69 'nothing changes: the job already has up to 4 nodes' --nodes 4
-scale 69 '1 host would be left; the job needs at least 2' --remove n0,n1
+scale 69 '1 host would be left; the job needs at least 2' --remove 'n[0-1]'
 scale 69 'n9 would run 9 ranks' --add n9:9
 scale 64 'nothing to change'
 [ "$(wc -l <err)" = 0 ] || die "refusals were said by the job"

@@ -77,6 +77,7 @@ TEST_CASE("each refusal changes nothing and says why") {
   CHECK(problem({.nodes = 4}) == "nothing changes: the job already has up to 4 nodes");
   CHECK(problem({}) == "nothing changes: give --nodes, --add or --remove");
   CHECK(problem({.remove = {"x"}}).starts_with("no host of the job is named 'x': they are "));
+  CHECK(plan_scale(facts(), {.add = {"e", "f"}, .remove = {"a,b"}}).retire.size() == 2);
   CHECK(problem({.remove = {"d"}}).starts_with("d has been removed already; "));
   CHECK(problem({.add = {"a"}}) == "a is a host of the job already");
   CHECK(problem({.remove = {"a", "b"}}) == "1 host would be left; the job needs at least 2");
