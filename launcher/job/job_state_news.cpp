@@ -200,6 +200,8 @@ void JobState::set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed)
   if (loss == nullptr || loss->sweep != NodeLoss::Sweep::pending) return;
   loss->sweep = sweep;
   loss->killed = killed;
+  loss->told = sweep == NodeLoss::Sweep::done && phase_ < Phase::stopping;
+  if (loss->told && killed > 0) act(Say{printable(loss_text(*loss))});
 }
 
 void JobState::handle(const RankExited& event) {

@@ -161,6 +161,17 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
   return {};
 }
 
+std::string loss_text(const NodeLoss& loss) {
+  if (loss.sweep != NodeLoss::Sweep::done)
+    return fmt::format("{} could not be reached again; any surviving agent will stop its ranks",
+                       loss.host);
+  if (loss.killed == 0)
+    return fmt::format("{} was reached again: no leftover processes found", loss.host);
+  return fmt::format("{} was reached again: {} killed there", loss.host,
+                     loss.killed == 1 ? "1 leftover process was"
+                                      : fmt::format("{} leftover processes were", loss.killed));
+}
+
 std::string headline(const JobVerdict& verdict) {
   const Cause& cause = verdict.cause;
   std::string text = cause_text(verdict.placement, cause);

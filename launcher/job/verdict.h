@@ -100,6 +100,7 @@ struct NodeLoss {
   Sweep sweep = Sweep::pending;
   int swept_by = -1;         // the agent that was dialed for it
   std::uint32_t killed = 0;  // of Sweep::done
+  bool told = false;         // while the job ran: the verdict need not repeat it
 };
 
 struct RestartRecord {
@@ -147,6 +148,8 @@ int exit_code(const Cause& cause);
 
 /// Returns one line: what happened, where and why.
 std::string cause_text(const Placement& placement, const Cause& cause);
+/// Returns the line about the leftover processes of a lost node.
+std::string loss_text(const NodeLoss& loss);
 /// Returns the last line: the cause and the end of other ranks; empty for a job that ended well.
 std::string headline(const JobVerdict& verdict);
 /// Returns the line that is shown while other ranks are still stopping.

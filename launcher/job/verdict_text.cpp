@@ -48,17 +48,6 @@ std::string place_text(const JobVerdict& verdict, const std::string& device) {
   return text;
 }
 
-std::string loss_text(const NodeLoss& loss) {
-  if (loss.sweep != NodeLoss::Sweep::done)
-    return fmt::format("{} could not be reached again; any surviving agent will stop its ranks",
-                       loss.host);
-  if (loss.killed == 0)
-    return fmt::format("{} was reached again: no leftover processes found", loss.host);
-  return fmt::format("{} was reached again: {} killed there", loss.host,
-                     loss.killed == 1 ? "1 leftover process was"
-                                      : fmt::format("{} leftover processes were", loss.killed));
-}
-
 bool is_cause(const JobVerdict& verdict, int rank) {
   if (is_of_rank(verdict.cause)) return verdict.cause.rank == rank;
   const auto index = static_cast<std::size_t>(rank);
@@ -281,7 +270,8 @@ std::vector<std::string> verdict_paragraphs(const JobVerdict& verdict, const Ran
   if (verdict.cause.kind != Cause::Kind::none && verdict.began)
     if (const std::string others = others_text(verdict); !others.empty())
       paragraphs.push_back((of_rank ? "the other ranks: " : "the ranks: ") + others);
-  for (const NodeLoss& loss : verdict.losses) paragraphs.push_back(printable(loss_text(loss)));
+  for (const NodeLoss& loss : verdict.losses)
+    if (!loss.told) paragraphs.push_back(printable(loss_text(loss)));
   for (const int node : verdict.unanswered)
     paragraphs.push_back(
         printable(fmt::format("node {} did not answer to KILL; check there for leftover processes",

@@ -260,7 +260,7 @@ TEST_CASE("a host that is lost and then removed is dialed until its processes ar
   job.on(AgentLost{4, "n2: no route"}, kT0 + 1s);
   CHECK(let_pass(job, {0, 1}, kT0 + 3s) == "open 5");
   CHECK(text_of(job.on(AgentGreeted{5}, kT0 + 3s)) == "sweep 5");
-  CHECK(text_of(job.on(AgentSwept{5, 1}, kT0 + 3s)) == "dismiss 5");
+  CHECK(text_of(job.on(AgentSwept{5, 1}, kT0 + 3s)) == "say, dismiss 5");
   CHECK(text_of(job.on(AgentDone{5}, kT0 + 3s)) == "close 5");
   CHECK(let_pass(job, {0, 1}, kT0 + 99s).empty());
 }

@@ -90,6 +90,24 @@ TEST_CASE("after a loss the survivors go on without it, and no restart is counte
   CHECK(verdict.epochs[1].started == 30ms);
 }
 
+TEST_CASE("leftover processes of a lost host are said when they are killed, and only then") {
+  JobState job = started(3, 1, elastic(1, 3));
+  job.on(AgentLost{2, "n2: reset"}, kT0);
+  for (const int rank : {0, 1}) job.on(signaled(rank, SIGTERM), kT0);
+  clear(job, {0, 1});
+  ready(job, {0, 1});
+  job.on(AgentGreeted{3}, kT0 + 5s);
+  CHECK(said_by(job.on(AgentSwept{3, 2}, kT0 + 5s)) ==
+        "n2 was reached again: 2 leftover processes were killed there\n"
+        "n2 is ready and joins at the next restart\n");
+  job.on(SignalReceived{SIGINT}, kT0 + 6s);
+  goodbye(job, {3, 0}, kT0 + 6s);
+  const auto actions = job.on(AgentDone{1}, kT0 + 6s);
+  const auto& verdict = std::get<Conclude>(actions.back()).verdict;
+  for (const std::string& paragraph : verdict_paragraphs(verdict, {}))
+    CHECK(paragraph.find("reached again") == std::string::npos);
+}
+
 TEST_CASE("a waiting spare fills in for a lost node") {
   JobState job = started(3, 1, elastic(1, 2));
   job.on(AgentLost{0, "n0: reset"}, kT0);

@@ -107,7 +107,7 @@ TEST_CASE("ranks that ignore TERM are killed before the next epoch, and do not h
   CHECK(let_pass(job, {0, 1}, kT0 + 3s) == "kill 1");
   CHECK(let_pass(job, {0, 1}, kT0 + 8s) == "close 1, open 2");
   CHECK(text_of(job.on(AgentGreeted{2}, kT0 + 8s)) == "sweep 2");
-  CHECK(text_of(job.on(AgentSwept{2, 1}, kT0 + 8s)) == "say, spec 0, spec 1 to 2");
+  CHECK(text_of(job.on(AgentSwept{2, 1}, kT0 + 8s)) == "say, say, spec 0, spec 1 to 2");
 }
 
 TEST_CASE("how long a restart took is counted from the failure to the start of the last rank") {
