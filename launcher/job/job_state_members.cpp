@@ -134,8 +134,15 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
   const int nodes = static_cast<int>(next.nodes.size());
   if (verdict_.epochs.empty()) {
     if (absent_.empty()) return;
-    act(Say{fmt::format("{}\nbeginning with {}", unreachable_text(placement_, absent_),
-                        count_of(nodes, "node"))});
+    std::vector<std::string> names;
+    for (const BadNode& bad : absent_)
+      names.push_back(roster_.hosts()[static_cast<std::size_t>(bad.node)].name);
+    const bool dials_in = policy_.elastic->begin_within.has_value();
+    act(Say{fmt::format(
+        "{}\nbeginning with {}{}", unreachable_text(placement_, absent_), count_of(nodes, "node"),
+        dials_in ? ""
+                 : printable(fmt::format("; {} {} dialed again until the job ends",
+                                         fold_names(names), names.size() == 1 ? "is" : "are")))});
     return;
   }
   std::vector<std::string> joined, again;

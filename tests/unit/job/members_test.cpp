@@ -90,6 +90,19 @@ TEST_CASE("after a loss the survivors go on without it, and no restart is counte
   CHECK(verdict.epochs[1].started == 30ms);
 }
 
+TEST_CASE("a host that fails at the start is dialed again and named, unless it dials in") {
+  JobPolicy policy = elastic(1, 3);
+  for (const bool dials_in : {false, true}) {
+    if (dials_in) policy.elastic->begin_within = 30s;
+    JobState job(placement_of(3, 1), policy);
+    job.on(Start{}, kT0);
+    for (const int agent : {0, 1}) job.on(AgentGreeted{agent}, kT0);
+    CHECK(said_by(job.on(AgentLost{2, "n2: refused"}, kT0)) ==
+          fmt::format("n2: refused\nbeginning with 2 nodes{}\n",
+                      dials_in ? "" : "; n2 is dialed again until the job ends"));
+  }
+}
+
 TEST_CASE("leftover processes of a lost host are said when they are killed, and only then") {
   JobState job = started(3, 1, elastic(1, 3));
   job.on(AgentLost{2, "n2: reset"}, kT0);
