@@ -155,6 +155,7 @@ class JobState {
   void cannot_gather(bool first);
   void say_members(const Placement& next, const std::vector<int>& chosen);
   [[nodiscard]] std::string absent_text() const;
+  [[nodiscard]] std::string also_lost_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
   [[nodiscard]] bool has_stepped() const;
@@ -342,6 +343,7 @@ class JobState {
   std::set<int> keepers_;        // hosts among the retired ones that took part in a training
   std::vector<int> held_;        // their agents, which hold states that may still be needed
   std::vector<std::string> left_;  // hosts that left since the last epoch began, for its line
+  std::vector<std::string> also_lost_;  // hosts, beside the one that change_ names
   std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
   bool keeps_ = false;           // all ranks have kept their states once
   bool lost_node_ = false;       // with states, and those of all ranks were not kept since

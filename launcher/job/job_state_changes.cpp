@@ -48,6 +48,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   if (cause_.kind == Cause::Kind::node && cause_.time.here)
     change.seen = whole_micros(now_ - *cause_.time.here);
   change_ = std::move(change);
+  also_lost_.clear();
   for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
   const std::chrono::milliseconds delay = change_delay(paused);
   restart_at_ = now_ + delay;
@@ -131,7 +132,10 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
     return begin_change(
         {.kind = EpochRecord::Kind::lost, .why = printable(cause_text(placement_, cause))});
   }
-  if (phase_ != Phase::clearing || was_done) return;
+  if (phase_ != Phase::clearing) return;
+  if (!left && (was_done || change_.kind == EpochRecord::Kind::lost))
+    also_lost_.push_back(host_name(agent));
+  if (was_done) return;
   // The loss explains the failure that was reported first.
   if (change_.kind != EpochRecord::Kind::lost) {
     change_.why += "; " + printable(cause_text(placement_, cause));

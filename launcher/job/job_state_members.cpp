@@ -74,6 +74,15 @@ bool JobState::awaits_earlier_host() const {
   return false;
 }
 
+/// Returns "n2 is also lost" for hosts that were lost after the cause of the change was known and
+/// have not come back since; empty if there are none.
+std::string JobState::also_lost_text() const {
+  std::vector<std::string> names = also_lost_;
+  for (const int agent : roster_.waiting_agents()) std::erase(names, host_name(agent));
+  if (names.empty()) return {};
+  return fmt::format("{} {} also lost", fold_names(names), names.size() == 1 ? "is" : "are");
+}
+
 /// Places the ranks on the hosts that are there.
 void JobState::begin_with_members() {
   std::vector<LiveHost> live;
@@ -105,6 +114,8 @@ void JobState::begin_with_members() {
   next->placement.restarts = static_cast<int>(verdict_.restarts.size());
   std::vector<int> chosen;
   for (const int index : next->chosen) chosen.push_back(agents[static_cast<std::size_t>(index)]);
+  if (const std::string lost = also_lost_text(); !lost.empty())
+    change_.why += "; " + printable(lost);
   say_members(next->placement, chosen);
   std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
@@ -162,6 +173,7 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
   if (!again.empty())
     text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
                         again.size() == 1 ? "takes" : "take");
+  if (const std::string lost = also_lost_text(); !lost.empty()) text += "; " + lost;
   if (change_.counted)
     text += fmt::format("; restart {} of {}", verdict_.restarts.size(), policy_.max_restarts);
   act(Say{printable(text)});
@@ -179,7 +191,9 @@ void JobState::cannot_gather(bool first) {
     return stop({.kind = Cause::Kind::unreachable, .reason = text, .bad = absent_});
   }
   Cause cause = cause_;
-  cause.note = fmt::format("{} after {}", few, span_text(policy_.elastic->max_wait));
+  const std::string lost = also_lost_text();
+  cause.note = fmt::format("{}{}{} after {}", lost, lost.empty() ? "" : "; ", few,
+                           span_text(policy_.elastic->max_wait));
   if (cause.kind == Cause::Kind::none) {
     act(Say{printable(cause.note)});
     cause = {.kind = Cause::Kind::unreachable, .reason = cause.note};

@@ -48,6 +48,7 @@ done
 job two a,b,c,d checkpoint.dir="$work/two.ckpt" checkpoint.every=3
 wait_for 60 reached two 14 && kill_agents two 1 2
 ended two
+says two "epoch 1: 2 nodes and 2 ranks .before: 4 and 4.; [bc] is also lost"
 says two "memory is not used: step [0-9]+ of epoch 0 lacks the shares? of ranks? 1"
 says two "checkpoint: step [0-9]+ resumed from"
 

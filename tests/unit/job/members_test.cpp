@@ -90,6 +90,33 @@ TEST_CASE("after a loss the survivors go on without it, and no restart is counte
   CHECK(verdict.epochs[1].started == 30ms);
 }
 
+TEST_CASE("nodes that are lost together are all named") {
+  JobState job = started(4, 1, elastic(1, 4));
+  JobState few = started(4, 1, elastic(3, 4));
+  for (JobState* each : {&job, &few}) {
+    each->on(AgentLost{1, "n1: reset"}, kT0);
+    each->on(AgentLost{2, "n2: reset"}, kT0);
+    for (const int rank : {0, 3}) each->on(signaled(rank, SIGTERM), kT0);
+    each->on(AgentCleared{0}, kT0);
+  }
+  CHECK(said_by(job.on(AgentCleared{3}, kT0)) ==
+        "epoch 1: 2 nodes and 2 ranks (before: 4 and 4); n2 is also lost\n");
+  job.on(SignalReceived{SIGINT}, kT0);
+  for (const int agent : {4, 5}) job.on(AgentLost{agent, "no route"}, kT0);
+  job.on(AgentDone{0}, kT0);
+  const auto actions = job.on(AgentDone{3}, kT0);
+  const auto& verdict = std::get<Conclude>(actions.back()).verdict;
+  CHECK(verdict.epochs.back().why == "node n1 is lost: reset; n2 is also lost");
+
+  few.on(AgentCleared{3}, kT0);
+  JobState back = few;
+  let_pass(few, {0, 3}, kT0 + 60s);
+  CHECK(few.cause().note == "n2 is also lost; 2 of at least 3 nodes are ready after 60 s");
+  back.on(AgentGreeted{5}, kT0);
+  CHECK(said_by(back.on(AgentSwept{5, 0}, kT0)) ==
+        "epoch 1: 3 nodes and 3 ranks (before: 4 and 4); n2 joins\n");
+}
+
 TEST_CASE("a host that fails at the start is dialed again and named, unless it dials in") {
   JobPolicy policy = elastic(1, 3);
   for (const bool dials_in : {false, true}) {
