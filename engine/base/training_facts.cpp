@@ -48,6 +48,10 @@ std::string one_line_of_facts(std::string_view lines) {
   return line;
 }
 
+std::string fact_value(std::string_view line, std::string_view name) {
+  return values_of_facts(line)[std::string(name)];
+}
+
 std::vector<FactDifference> fact_differences(std::string_view here, std::string_view there) {
   std::map<std::string, std::pair<std::string, std::string>> both;
   for (auto& [name, value] : values_of_facts(here)) both[name].first = value;

@@ -142,7 +142,8 @@ Prepared recover(const JobRequest& given, StartVote& vote) {
 /// The launcher compares them with those of nodes that may join.
 void tell_facts(const JobRequest& given, const Prepared& job) {
   if (given.channel == nullptr || given.rendezvous.rank != 0) return;
-  const TrainConfig config = config_with_backend(given);
+  TrainConfig config = config_with_backend(given);
+  config.elastic = job.config.elastic;
   given.channel->tell_facts(own_facts(config, job.backend, job.data));
 }
 

@@ -64,9 +64,9 @@ std::string check_joining(const JobRequest& request) {
       open_data(config.data, static_cast<std::uint64_t>(config.train.seed),
                 {.rank = 0, .ranks = 1, .threads = std::max(1, default_thread_count())});
   const Backend backend = make_backend(config.device, request.local_rank, request.local_ranks);
+  settle_keeping(config.elastic, keep_place(request, true));
   std::string facts = own_facts(config, backend, data);
   config.data.fields = data.fields;
-  settle_keeping(config.elastic, keep_place(request, true));
   plan_launch(config, launch_place(request, true), workspace_of(*backend.kernels), *backend.device);
   return facts;
 }

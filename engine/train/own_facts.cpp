@@ -49,8 +49,13 @@ std::string short_facts(const std::string& lines) {
 }
 
 std::string own_facts(const TrainConfig& config, const Backend& backend, const DataSet& data) {
+  const std::string_view keeps = config.elastic.keeps ? "yes" : "no";
+  std::string_view saves = "no";
+  if (config.checkpoint.saves()) saves = config.checkpoint.on_signal ? "yes" : kNotOnSignals;
   return one_line_of_facts(
-      short_facts(fmt::format("build = {}\n", build_id()) + arithmetic_of(config, backend, data)));
+      short_facts(fmt::format("build = {}\n{} = {}\n{} = {}\n", build_id(), kKeepsFact, keeps,
+                              kSavesFact, saves) +
+                  arithmetic_of(config, backend, data)));
 }
 
 }  // namespace ds

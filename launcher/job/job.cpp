@@ -291,7 +291,10 @@ void Job::take_news(int agent, RankNews& news) {
     if (phases_.take(news.rank, phase.name, at))
       feed(PhaseReached{phase.name, *phases_.reached(phase.name)});
   }
-  if (news.rank == 0 && !news.facts.empty()) facts_ = std::move(news.facts);
+  if (news.rank == 0 && !news.facts.empty()) {
+    facts_ = std::move(news.facts);
+    feed(states_told(facts_));
+  }
   if (!training_ || news.rank != 0) return;
   for (std::string& line : news.checkpoints) line = redactor_.clean(line);
   if (const auto outcome = training_->take(news)) control_.saved(*outcome);

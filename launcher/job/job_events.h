@@ -28,6 +28,10 @@ struct PhaseReached {  // of the start of a training, by all ranks
   std::string name{};
   Clock::time_point at{};
 };
+struct StatesTold {  // what becomes of the states of a training, as its rank 0 has told
+  bool may_pause = true;      // they are kept or saved when all ranks pause
+  bool saves_at_stop = true;  // they are saved before a signal ends the ranks
+};
 struct RanksHeld {};  // all ranks have started and are stopped, for a debugger
 struct RankExited {
   int rank = 0;
@@ -67,9 +71,10 @@ struct SizeWanted {  // the number of nodes that the job shall have at most
 };
 using Event = std::variant<Start, AgentGreeted, AgentReady, MasterFound, MasterMissing, AgentHeard,
                            AgentCleared, AgentSwept, AgentDone, AgentLost, RankStarted, RanksHeld,
-                           PhaseReached, RankExited, MpiRankFailed, FenceFailed, SignalReceived,
-                           Continued, OutputHeld, OutputClosed, InputFailed, OutputWritten,
-                           HostAdded, HostRetired, HostsEnd, HostChecked, SizeWanted, Tick>;
+                           PhaseReached, StatesTold, RankExited, MpiRankFailed, FenceFailed,
+                           SignalReceived, Continued, OutputHeld, OutputClosed, InputFailed,
+                           OutputWritten, HostAdded, HostRetired, HostsEnd, HostChecked, SizeWanted,
+                           Tick>;
 
 // Actions beside those of agents.
 struct FindMaster {  // answered by MasterFound or MasterMissing

@@ -130,6 +130,7 @@ class JobState {
   void handle(const MasterMissing& event);
   void handle(const RankStarted& event);
   void handle(const PhaseReached& event);
+  void handle(const StatesTold& event) { states_ = event; }
   void handle(const RanksHeld&) {
     if (!only_writes()) fleet_.suspend();
   }
@@ -346,6 +347,8 @@ class JobState {
   std::vector<std::string> also_lost_;  // hosts, beside the one that change_ names
   std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
   bool keeps_ = false;           // all ranks have kept their states once
+  StatesTold states_;            // of a training
+  bool told_no_pause_ = false;   // why no host joins a training
   bool lost_node_ = false;       // with states, and those of all ranks were not kept since
   std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.

@@ -10,9 +10,18 @@
 #include <utility>
 
 #include "engine/base/checkpoint_line.h"
+#include "engine/base/training_facts.h"
+#include "launcher/job/job_events.h"
 #include "launcher/wire/messages.h"
 
 namespace ds::launcher {
+
+/// Returns what the facts of rank 0 say of its states.
+inline StatesTold states_told(std::string_view facts) {
+  const std::string saves = fact_value(facts, kSavesFact);
+  return {.may_pause = saves != "no" || fact_value(facts, kKeepsFact) != "no",
+          .saves_at_stop = saves != "no" && saves != kNotOnSignals};
+}
 
 /// A request for a checkpoint gets the outcome of the next requested one; a request during a
 /// pending one joins it.

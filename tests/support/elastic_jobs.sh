@@ -52,3 +52,12 @@ same() {
     fail "$1: $(cat "$work/$1.check" "$work/$1.out")"
 }
 says() { grep -qE -- "$2" "$work/$1.out" || fail "$1: does not say '$2': $(cat "$work/$1.out")"; }
+# said_soon NAME TEXT: waits for it
+said_soon() {
+  local i
+  for ((i = 0; i < 2000; i++)); do
+    grep -qE -- "$2" "$work/$1.out" && return
+    sleep 0.01
+  done
+  fail "$1: it does not say '$2': $(cat "$work/$1.out")"
+}

@@ -61,11 +61,7 @@ for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   job "$name" a,b,c
   wait_for 60 reached "$name" 8 && wait_for 20 find_agent "$name" 1 && lost=$agent
   "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "$name: $(cat "$work/scale.out")"
-  for ((i = 0; i < 2000; i++)); do
-    grep -q "$when" "$work/$name.out" && break
-    sleep 0.01
-  done
-  [ $i -lt 2000 ] || fail "$name: it does not say '$when'"
+  said_soon "$name" "$when"
   kill -9 "$lost"
   ended "$name"
   says "$name" 'c shall leave'
@@ -81,18 +77,25 @@ ended size
 says size 'epoch 2: 2 nodes and 2 ranks; c joins'
 ! grep -q "memory is not used\|cannot join" "$work/size.out" || fail "size: $(cat "$work/size.out")"
 
-# TERM between two epochs: the states that are kept are saved.
-job between a,b,c checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
-wait_for 60 reached between 8 && "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "between: $(cat "$work/scale.out")"
-for ((i = 0; i < 2000; i++)); do
-  grep -q 'the ranks have paused' "$work/between.out" && break
-  sleep 0.01
-done
-kill -TERM "${pids[0]}"
-wait "${pids[0]}"
-code=$?
-pids=()
-[ $code = 143 ] || fail "between: exit $code: $(cat "$work/between.out")"
+# term NAME: TERM to the launcher, which ends with 143
+term() {
+  kill -TERM "${pids[0]}"
+  wait "${pids[0]}"
+  local code=$?
+  pids=()
+  [ $code = 143 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
+}
+# between NAME KEYS...: TERM between two epochs
+between() {
+  job "$1" a,b,c "${@:2}"
+  wait_for 60 reached "$1" 8 && "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "$1: $(cat "$work/scale.out")"
+  said_soon "$1" 'the ranks have paused'
+  term "$1"
+}
+# The states that are kept are saved, if there is a folder for them.
+between unsaved
+! grep -q 'begin once more' "$work/unsaved.out" || fail "unsaved: $(cat "$work/unsaved.out")"
+between between checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
 says between 'checkpoint: step [0-9]+ saved'
 job after a,b checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
 wait "${pids[0]}"
@@ -101,6 +104,18 @@ pids=()
 [ $code = 0 ] || fail "after: exit $code: $(cat "$work/after.out")"
 says after 'checkpoint: step ([89]|[1-3][0-9]) resumed'
 [ "$(summary_of after weights_hash)" = "$hash" ] || fail "after TERM between two epochs: other weights"
+
+# A training that neither keeps nor saves its states would begin again at step 0: no host leaves it, and it is not paused for one that joins.
+job loses a,b,c elastic.every=0 train.steps=4000
+wait_for 60 reached loses 3 || fail "loses: $(cat "$work/loses.out")"
+for change in '--remove c' '--nodes 2'; do
+  "$DS_BIN/dslaunch" scale $change >"$work/scale.out" 2>&1 && fail "loses: scale $change is not refused"
+  grep -q 'the training would begin again at step 0' "$work/scale.out" || fail "loses: scale $change: $(cat "$work/scale.out")"
+done
+"$DS_BIN/dslaunch" scale --add d >"$work/scale.out" 2>&1 || fail "loses: $(cat "$work/scale.out")"
+said_soon loses 'd is ready and joins at the next restart; the training is not paused, because'
+term loses
+! grep -q 'again$\|pausing' "$work/loses.out" || fail "loses: $(cat "$work/loses.out")"
 
 [ $failures = 0 ] && echo "elastic jobs: all as promised"
 exit $((failures > 0))

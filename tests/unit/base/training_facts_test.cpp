@@ -20,6 +20,12 @@ TEST_CASE("only names whose values differ are told, in order") {
   CHECK(fact_differences("", "").empty());
 }
 
+TEST_CASE("the value of a name") {
+  const std::string line = one_line_of_facts("a = 1\nsaves states = not on signals\n");
+  CHECK(fact_value(line, kSavesFact) == kNotOnSignals);
+  CHECK(fact_value(line, kKeepsFact).empty());
+}
+
 TEST_CASE("any text is a list") {
   for (const char* text : {"%", "%%", "%n%n", "a", "a =", " = ", "a = 1%", "%na = 1"})
     CHECK(fact_differences(text, text).empty());

@@ -248,6 +248,15 @@ TEST_CASE("TERM between two epochs of a training: its ranks begin once more, sav
   }
 }
 
+TEST_CASE("TERM between two epochs stops a training at once that would save nothing") {
+  JobState job = keeping_job(2);
+  job.on(StatesTold{.saves_at_stop = false}, kT0);
+  job.on(HostRetired{3}, kT0);
+  job.on(exited(0, 94), kT0);
+  CHECK(job.on(SignalReceived{SIGTERM}, kT0).size() == 4);  // TERM to the ranks that are left
+  CHECK(job.phase_name() == "stopping");
+}
+
 TEST_CASE("ranks that got TERM before their launcher have saved, and do not begin once more") {
   JobState job = keeping_job(2);
   for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 143), kT0);

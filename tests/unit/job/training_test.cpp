@@ -2,6 +2,7 @@
 #include "launcher/job/training.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using ds::CheckpointLine;
 using ds::launcher::RankNews;
@@ -57,6 +58,22 @@ TEST_CASE("an epoch that begins has no step yet: the last one's may be later") {
   training.begin();
   CHECK(!training.step());
   CHECK(training.kept() == 10);
+}
+
+TEST_CASE("facts say whether the states outlive the ranks; those of no training say nothing") {
+  const auto of = [](const char* keeps, const char* saves) {
+    return ds::launcher::states_told(
+        fmt::format("keeps states = {}%nsaves states = {}", keeps, saves));
+  };
+  CHECK(!of("no", "no").may_pause);
+  CHECK(of("yes", "no").may_pause);
+  CHECK(!of("yes", "no").saves_at_stop);
+  CHECK(of("no", "yes").may_pause);
+  CHECK(of("no", "yes").saves_at_stop);
+  CHECK(of("no", "not on signals").may_pause);
+  CHECK(!of("no", "not on signals").saves_at_stop);
+  CHECK(ds::launcher::states_told("").may_pause);
+  CHECK(ds::launcher::states_told("").saves_at_stop);
 }
 
 TEST_CASE("a request waits for the start of the ranks, and gets its own outcome") {
