@@ -28,6 +28,7 @@ ScaleFacts Job::scale_facts() const {
                    .roles = state_.host_roles(),
                    .placing = request_.policy.elastic->placing};
   if (request_.trains) facts.training = static_cast<int>(state_.placement().nodes.size());
+  facts.loses_steps = state_.loses_steps();
   facts.most_world = request_.widest->world_size();
   for (const Node& node : request_.widest->nodes)
     facts.most_ranks = std::max(facts.most_ranks, static_cast<int>(node.ranks.size()));

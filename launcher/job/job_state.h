@@ -84,6 +84,15 @@ class JobState {
   [[nodiscard]] bool elastic() const { return policy_.elastic.has_value(); }
   /// Returns the number of nodes that an epoch has at most.
   [[nodiscard]] int most_nodes() const { return most_nodes_; }
+  /// Returns whether a training would lose its steps if its ranks ended now by plan.
+  [[nodiscard]] bool loses_steps() const {
+    return !can_pause() && phase_ == Phase::running && has_stepped();
+  }
+  /// Returns whether a training that has no ranks now saves its kept states before it ends.
+  [[nodiscard]] bool saves_before_end() const { return keeps_ && states_.saves_at_stop; }
+  /// Returns "1 of 2 nodes is ready" while the ranks have ended and the job waits for hosts; else
+  /// nothing.
+  [[nodiscard]] std::string hosts_waited_for() const;
   /// Returns what each host does now, by number.
   [[nodiscard]] std::vector<HostRole> host_roles() const;
 
@@ -160,6 +169,8 @@ class JobState {
 
   // job_state_changes.cpp: the ends of such epochs.
   [[nodiscard]] bool has_stepped() const;
+  /// Returns whether the next epoch can go on from where this one is ended by plan.
+  [[nodiscard]] bool can_pause() const { return !policy_.trains || states_.may_pause; }
   std::chrono::milliseconds change_delay(bool paused);
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();

@@ -151,7 +151,8 @@ void JobState::invite_joiners() {
   if (!begun_ || pause_by_ || pause_failed_ || roster_.waiting() == 0) return;
   if (node_count() >= most_nodes_ || cause_.kind != Cause::Kind::none) return;
   const Admit admit = policy_.elastic->admit;
-  const bool at_once = admit == Admit::now || (admit == Admit::automatic && policy_.trains);
+  const bool wanted = admit == Admit::now || (admit == Admit::automatic && policy_.trains);
+  const bool at_once = wanted && can_pause();
   std::vector<std::string> news;
   for (const int agent : roster_.waiting_agents())
     if (told_of_.insert(agent).second) news.push_back(host_name(agent));
@@ -165,15 +166,21 @@ void JobState::invite_joiners() {
                                ? fmt::format(" and {}", news.size() == 1 ? "joins" : "join")
                                : fmt::format("; of {} that wait, {} {}", roster_.waiting(), room,
                                              room == 1 ? "joins" : "join");
-  act(Say{printable(fmt::format("{} {} ready{} at the next restart", fold_names(news),
-                                news.size() == 1 ? "is" : "are", join))});
+  const std::string why =
+      wanted && !std::exchange(told_no_pause_, true)
+          ? "; the training is not paused, because its states are neither kept in memory "
+            "(elastic.every=0) nor saved (no checkpoint.dir)"
+          : "";
+  act(Say{printable(fmt::format("{} {} ready{} at the next restart{}", fold_names(news),
+                                news.size() == 1 ? "is" : "are", join, why))});
 }
 
-/// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks are
-/// stopped.
+/// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks, and
+/// those of a training that can neither keep nor save, are stopped.
 void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
   if (stop_signal_) return;
-  if (!policy_.trains || !begun_) return begin_change({.kind = kind, .why = printable(why)});
+  if (!policy_.trains || !can_pause() || !begun_)
+    return begin_change({.kind = kind, .why = printable(why)});
   if (pause_by_) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
   act(PauseRanks{});

@@ -125,6 +125,17 @@ std::string list_of(const std::vector<std::string>& names, std::string_view what
   return fmt::format("{} {} {}", fold_names(names), names.size() == 1 ? "is" : "are", what);
 }
 
+/// Returns why a change would cost a training all its steps; empty: it would not.
+std::string why_lost(const ScaleFacts& facts, const ScalePlan& plan) {
+  const bool one_leaves = std::ranges::any_of(plan.retire, [&](int host) {
+    return facts.roles[static_cast<std::size_t>(host)] == HostRole::takes_part;
+  });
+  if (!facts.loses_steps || (!one_leaves && plan.most_nodes >= facts.training)) return {};
+  return "the training would begin again at step 0, because it neither keeps its states in memory "
+         "(elastic.every=0) nor saves checkpoints; start it with checkpoint.dir=FOLDER, or without "
+         "elastic.every=0";
+}
+
 }  // namespace
 
 ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
@@ -166,6 +177,7 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
     added.push_back(host.name);
   }
   if (std::string why = too_few(facts, plan); !why.empty()) return refused(std::move(why));
+  if (std::string why = why_lost(facts, plan); !why.empty()) return refused(std::move(why));
   if (const int leaving = facts.training - plan.most_nodes; facts.training > 0 && leaving > 1)
     return refused(fmt::format(
         "{} would leave at once, but each state of a training is kept on two nodes: lower the number "

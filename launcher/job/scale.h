@@ -16,6 +16,7 @@ struct ScaleFacts {
   std::vector<HostRole> roles{};  // by number
   PlacementRequest placing{};
   int training = 0;  // nodes of a training that runs; 0: another program
+  bool loses_steps = false;  // which could go on only from step 0 if its nodes changed
   // As far as the launcher is prepared for it:
   int most_ranks = 0;  // on one host
   int most_world = 0;  // of an epoch

@@ -167,6 +167,21 @@ TEST_CASE("a host that does not fit is refused once, disturbs nobody, and is che
   CHECK(late == "dismiss 2, say");
 }
 
+TEST_CASE("a training that neither keeps nor saves its states is not paused, which is said once") {
+  JobState job = started(2, 1, training_for(2, 4));
+  run_well(job);
+  job.on(StatesTold{.may_pause = false, .saves_at_stop = false}, kT0);
+  job.on(HostAdded{{.name = "x"}}, kT0);
+  job.on(AgentGreeted{2}, kT0);
+  CHECK(said_by(job.on(HostChecked{2}, kT0)) ==
+        "x is ready and joins at the next restart; the training is not paused, because its states "
+        "are neither kept in memory (elastic.every=0) nor saved (no checkpoint.dir)\n");
+  job.on(HostAdded{{.name = "y"}}, kT0);
+  job.on(AgentGreeted{3}, kT0);
+  CHECK(said_by(job.on(HostChecked{3}, kT0)) == "y is ready and joins at the next restart\n");
+  CHECK(let_pass(job, {0, 1, 2, 3}, kT0 + 60s).empty());
+}
+
 TEST_CASE("a host that is removed while it is checked stays away") {
   JobState job = started(2, 1, training_for(1, 3));
   run_well(job);

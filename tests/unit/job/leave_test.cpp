@@ -257,6 +257,16 @@ TEST_CASE("TERM between two epochs stops a training at once that would save noth
   CHECK(job.phase_name() == "stopping");
 }
 
+TEST_CASE("a training that can neither keep nor save its states is not asked to pause") {
+  JobState job = changing_job(1, true);
+  CHECK(!job.loses_steps());
+  job.on(StatesTold{.may_pause = false, .saves_at_stop = false}, kT0);
+  CHECK(job.loses_steps());
+  CHECK(text_of(job.on(HostsEnd{{3}}, kT0)) ==
+        "say, stop 0 10000, stop 1 10000, stop 2 10000, stop 3 10000");
+  CHECK(!job.loses_steps());
+}
+
 TEST_CASE("ranks that got TERM before their launcher have saved, and do not begin once more") {
   JobState job = keeping_job(2);
   for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 143), kT0);

@@ -60,6 +60,21 @@ TEST_CASE("the size of a training falls by one node at a time; hosts leave one a
   CHECK(plan_scale(training, {.add = {"e", "f"}, .remove = {"a", "b"}}).problem.empty());
 }
 
+TEST_CASE("no host that takes part leaves a training that would begin again at step 0") {
+  ScaleFacts training = facts();
+  training.training = 3;
+  training.loses_steps = true;
+  CHECK(plan_scale(training, {.remove = {"a"}}).problem ==
+        "the training would begin again at step 0, because it neither keeps its states in memory "
+        "(elastic.every=0) nor saves checkpoints; start it with checkpoint.dir=FOLDER, or without "
+        "elastic.every=0");
+  CHECK(plan_scale(training, {.nodes = 2}).problem.starts_with("the training would begin again"));
+  CHECK(plan_scale(training, {.nodes = 3}).problem.empty());
+  CHECK(plan_scale(training, {.add = {"e"}}).problem.empty());
+  training.roles[2] = HostRole::waits;
+  CHECK(plan_scale(training, {.remove = {"c"}}).problem.empty());
+}
+
 TEST_CASE("hosts that are down do not count as those that are left") {
   ScaleFacts some = facts();
   some.roles[1] = HostRole::away;
