@@ -312,6 +312,8 @@ std::string Job::ask_for_checkpoint() {
     return "its rank 0 is in another part of the job, with its own dslaunch: ask there";
   const std::string_view phase = state_.phase_name();
   if (phase == "stopping" || phase == "finished") return "it is stopping";
+  if (const std::string hosts = state_.hosts_waited_for(); !hosts.empty())
+    return training_->while_waiting(hosts, state_.saves_before_end());
   if (training_->ask()) order_save();
   return {};
 }

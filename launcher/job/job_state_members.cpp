@@ -74,6 +74,16 @@ bool JobState::awaits_earlier_host() const {
   return false;
 }
 
+std::string JobState::hosts_waited_for() const {
+  if (phase_ != Phase::clearing || !gather_by_) return {};
+  const int least = policy_.elastic->nodes.least;
+  const int wanted = policy_.elastic->on_loss == OnLoss::wait
+                         ? std::max(least, std::min(change_.nodes_before, hosts_left()))
+                         : least;
+  return fmt::format("{} of {} {} ready", here(), count_of(wanted, "node"),
+                     here() == 1 ? "is" : "are");
+}
+
 /// Returns "n2 is also lost" for hosts that were lost after the cause of the change was known and
 /// have not come back since; empty if there are none.
 std::string JobState::also_lost_text() const {

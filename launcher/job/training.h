@@ -2,6 +2,8 @@
 // requested checkpoints. Pure.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -54,6 +56,16 @@ class Training {
     return outcome;
   }
 
+  /// Returns why nothing is saved while the ranks have ended and the job waits for hosts, and what
+  /// can be done. `saves_before_end`: the end of the job saves what is kept.
+  [[nodiscard]] std::string while_waiting(std::string_view hosts, bool saves_before_end) const {
+    std::string text = fmt::format("no ranks run, because the job waits for hosts ({})", hosts);
+    if (kept_ >= 0) text += fmt::format("; step {} was kept in memory", kept_);
+    if (!checkpoint_.empty()) text += "; the newest checkpoint is " + checkpoint_;
+    text += "; ask again when the ranks run";
+    if (saves_before_end) text += ", or end the job with dslaunch kill, which saves what is kept";
+    return text;
+  }
   /// Returns the last finished step.
   [[nodiscard]] std::optional<std::int64_t> step() const { return step_; }
   /// Returns the newest step that all ranks keep in memory; -1: none.

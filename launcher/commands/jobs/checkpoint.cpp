@@ -89,8 +89,9 @@ constinit const Command kCheckpointCommand = {
     .details =
         R"(JOB is the beginning of a job's id; it is optional if only one job runs. The job saves at the
 end of the current step, in the checkpoint.dir of its train.toml, and continues. The saved
-step and folder are printed. Exit code: 0 saved, 1 not saved, 64 the job does not train, 69
-the job ended, 124 no result within --wait.)",
+step and folder are printed. While the job waits for hosts nothing is saved, which is said at
+once. Exit code: 0 saved, 1 not saved, 64 the job does not train, 69 the job ended or waits
+for hosts, 124 no result within --wait.)",
     .options = shown_table<kCheckpointOptions>,
 };
 

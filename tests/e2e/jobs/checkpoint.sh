@@ -79,6 +79,27 @@ wait_for files_there verdict
 grep -q "\"checkpoint\": \"$work/ck/step-" verdict || die "the verdict has no checkpoint: $(cat verdict)"
 grep -q '"step": [0-9]' verdict || die "the verdict has no step"
 
+# While a job waits for hosts, the answer comes at once.
+cat >dial <<'END'
+[ ! -e "down.$1" ] || exit 1
+exec sh -c "$2"
+END
+rm -f orders
+detached --transport "exec:sh $work/dial {host} {command}" --host a,b --nodes 2 train.toml
+told_step() { [ "$(column step "$id")" -ge 1 ] 2>/dev/null; }
+wait_for told_step
+: >down.b
+parent_of() { sed -n 's/^PPid:[[:space:]]*//p' "/proc/$1/status"; }
+for pid in $(job_processes); do
+  tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx RANK=1 && grep -q bin/dsrunner "/proc/$pid/cmdline" && rank=$pid
+done
+kill -9 "$(parent_of "$(parent_of "$rank")")" # the agent of b
+waits() { grep -q "waiting up to" "dslaunch-$id.log"; }
+wait_for waits
+ask 69 "no ranks run, because the job waits for hosts (1 of 2 nodes is ready); ask again when the ranks run" "$id"
+[ ! -e orders ] || die "a rank got an order"
+"$dslaunch" kill "$id" --wait 2>/dev/null
+
 # Jobs that do not train get no order.
 detached -n 1 -- sleep 1000
 ask 64 "runs a command, not a train.toml" "$id"

@@ -261,9 +261,11 @@ TEST_CASE("below MIN the job waits for hosts, and ends with the cause if they do
   job.on(signaled(0, SIGTERM), kT0);
   const auto actions = job.on(AgentCleared{0}, kT0);
   CHECK(said_by(actions) == "waiting up to 60 s for hosts: 1 of at least 2 are ready\n");
+  CHECK(job.hosts_waited_for() == "1 of 2 nodes is ready");
   JobState never = job;
   job.on(AgentGreeted{2}, kT0 + 3s);
   CHECK(text_of(job.on(AgentSwept{2, 0}, kT0 + 3s)) == "say, spec 0, spec 1 to 2");
+  CHECK(job.hosts_waited_for().empty());
 
   never.on(AgentLost{2, "n1: no route"}, kT0 + 1s);
   CHECK(let_pass(never, {0}, kT0 + 59s).find("dismiss") == std::string::npos);

@@ -76,6 +76,19 @@ TEST_CASE("facts say whether the states outlive the ranks; those of no training 
   CHECK(ds::launcher::states_told("").saves_at_stop);
 }
 
+TEST_CASE("while the job waits for hosts, a request is answered with what there is") {
+  Training training("/");
+  CHECK(training.while_waiting("1 of 2 nodes is ready", false) ==
+        "no ranks run, because the job waits for hosts (1 of 2 nodes is ready); ask again when the "
+        "ranks run");
+  training.take(saved(10));
+  training.take({.step = 12, .steps = 40, .kept = 12, .phases = {}, .checkpoints = {}});
+  CHECK(training.while_waiting("1 of 2 nodes is ready", true) ==
+        "no ranks run, because the job waits for hosts (1 of 2 nodes is ready); step 12 was kept "
+        "in memory; the newest checkpoint is /ck/step-10; ask again when the ranks run, or end the "
+        "job with dslaunch kill, which saves what is kept");
+}
+
 TEST_CASE("a request waits for the start of the ranks, and gets its own outcome") {
   Training training("/");
   CHECK(!training.ask());
