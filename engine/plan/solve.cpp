@@ -172,13 +172,24 @@ const Candidate* cheapest(const std::vector<Candidate>& candidates) {
   return best;
 }
 
+/// Returns the share of kept states and what the plan needs without them: not the slots alone go
+/// away then, but also the copy beside the step, unless checkpoints need it.
+std::string kept_text(const SolveRequest& request, const RankPlan& heaviest,
+                      const BuildRank& build) {
+  const std::int64_t kept = heaviest.of_class("kept states");
+  if (kept == 0) return {};
+  TrainConfig config = request.config;
+  config.elastic.keeps = config.elastic.has_buddies = false;
+  const RankPlan without = plan_rank(config, request.cluster, request.rank, build);
+  return fmt::format(" ({} of each rank are kept states; elastic.every=0 needs {})",
+                     format_bytes(kept), need(without, request, heaviest));
+}
+
 Error does_not_fit(const SolveRequest& request, const RankPlan& heaviest, const BuildRank& build) {
   const Choice own = choice_of(request.config);
   std::string message = fmt::format("the plan needs {}{}", may_fit(request, own) ? "" : "at least ",
                                     excess(heaviest, request.limits, request.cluster.slots));
-  if (const std::int64_t kept = heaviest.of_class("kept states"); kept > 0)
-    message += fmt::format(" ({} of each rank are kept states; elastic.every=0 keeps none)",
-                           format_bytes(kept));
+  message += kept_text(request, heaviest, build);
   const std::vector<Candidate> ways = ways_out(request, build);
   for (const Candidate& way : ways)
     message += fmt::format("{}{} needs {}", &way == &ways.front() ? ": " : ", ",

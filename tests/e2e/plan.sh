@@ -175,7 +175,11 @@ run plan train.toml --nodes 2
 ! grep -q 'kept states' out || die "nothing is kept in a job of a fixed size"
 run plan train.toml --nodes 2 elastic.every=5 --host-memory 1M
 expect 65 "kept states that do not fit"
-grep -q 'are kept states; elastic.every=0 keeps none' err || die "what is too large"
+grep -q 'are kept states; elastic.every=0 needs ' err || die "what is too large"
+# What the hint says is what the plan without kept states needs: the copy beside the step goes away, too.
+hint=$(sed -n 's/.*elastic.every=0 needs \([^)]*\)).*/\1/p' err)
+run plan train.toml --nodes 2 elastic.every=0 --host-memory 1M
+grep -q "the plan needs \(at least \)\?$hint of memory per node, the limit is 1.0 MiB" err || die "elastic.every=0 does not need '$hint'"
 
 # Wrong arguments.
 run plan

@@ -224,6 +224,25 @@ TEST_CASE("choices: their difference, and the stage's default order") {
   }
 }
 
+TEST_CASE("the hint to keep no states counts all that goes away with them") {
+  TrainConfig config = config_of();
+  config.elastic.keeps = true;
+  const BuildRank build = [](const TrainConfig& of, int rank, int world) {
+    BuiltRank built = build_by_micro(of, rank, world);
+    if (of.elastic.keeps) {
+      built.placement.of(Tier::host).total_bytes = 10 * kGiB;
+      built.placement.of(Tier::host).classes = {{"snapshot", 4 * kGiB}, {"kept states", 6 * kGiB}};
+    }
+    return built;
+  };
+  const SolveRequest request{.config = config, .limits = {.host_rank = kGiB}, .rates = {}};
+  const std::string message =
+      does_not_fit(request, plan_rank(config, {}, 0, build), build).what();
+  CHECK(message.starts_with(
+      "the plan needs 10.0 GiB of host memory per rank, the limit is 1.0 GiB (6.0 GiB of each rank "
+      "are kept states; elastic.every=0 needs 0 B)"));
+}
+
 TEST_CASE("when no choice fits, the error names a smaller micro-batch that does") {
   const TrainConfig config = config_of(12);
   const auto message = [&](std::int64_t limit) {
