@@ -170,6 +170,8 @@ print((max(bytes) + bytes[2]) // 2, file=open("limit", "w"))
 END
 run plan train.toml --nodes 1:3 determinism.virtual_ranks=3 zero.stage=1 --host-memory "$(cat limit)"
 expect 65 "one node is too few"
+"$dslaunch" plan train.toml --nodes 1:3 determinism.virtual_ranks=3 --host-memory 1M >both 2>&1
+[ "$(grep -n '^dsrunner: ' both | cut -d: -f1)" -gt "$(grep -n '^plan ' both | cut -d: -f1)" ] || die "the plan comes after its error"
 grep -q '1 node of --nodes MIN:MAX: the plan needs .* of memory per node, the limit is .* of each rank are kept states' err || die "which size, how many bytes"
 run plan train.toml --nodes 2
 ! grep -q 'kept states' out || die "nothing is kept in a job of a fixed size"

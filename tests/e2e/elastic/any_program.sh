@@ -94,6 +94,7 @@ finish
 expect 6 "a second failure of ranks"
 said '; restart 1 of 1$'
 grep -q 'after 1 restart$' err || die "the reason of the end"
+! grep -q 'exited 6; starting' err || die "it says that all ranks start again, and ends"
 said '^dslaunch: epochs: 4 nodes; 3 \(node n0 is lost: .*\); 4 \(rank [0-9] on n[0-9]: exited 5\)$'
 
 # A spare fills in; nothing is said of it before.

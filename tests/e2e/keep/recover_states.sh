@@ -80,7 +80,7 @@ same buddies
 [ "$(event buddies 1 source)" = disk ] || fail "buddies: $(cat "$work/buddies/metrics.jsonl")"
 history nothing "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1
 says nothing 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
-says nothing 1 "training begins again at step 0"
+says nothing 1 "^resume   there is no checkpoint: training begins again at step 0$"
 same nothing
 [ "$(event nothing 1 source) $(event nothing 1 step)" = "new 0" ] || fail "nothing: $(cat "$work/nothing/metrics.jsonl")"
 
