@@ -89,6 +89,12 @@ void PmiServer::take(FenceOut&& message) {
   pass_answers();
 }
 
+void PmiServer::take(const NameAnswer& message) {
+  if (!node_) return;
+  node_->take(message);
+  pass_answers();
+}
+
 void PmiServer::pass_answers() {
   const std::vector<PmiNode::Answer> answers = node_->take_answers();
   for (const PmiNode::Answer& answer : answers) {

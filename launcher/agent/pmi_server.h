@@ -37,6 +37,7 @@ class PmiServer {
     return node_ ? node_->wake_at() : Clock::time_point::max();
   }
   void take(FenceOut&& message);
+  void take(const NameAnswer& message);
   /// The main process of a rank has ended. What it sent before is read first.
   void ended(std::int32_t rank, int wait_status, Clock::time_point now);
 

@@ -42,7 +42,8 @@ struct OptionDef {
 constexpr std::string_view kHelpOrDashes =
     "see dslaunch --help; a program's own options stand after --";
 
-/// Whether options may follow the first positional word (`mixed`) or end there (`command`).
+/// Whether options may follow the first positional word (`mixed`) or end there (`command`). Behind
+/// "--" there are none.
 enum class Words { mixed, command };
 
 class OptionTable {

@@ -166,8 +166,13 @@ std::vector<std::string> cut_command(const OptionTable& table, std::vector<std::
 
 std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words words,
                                            std::string_view unknown_hint) const {
-  std::vector<std::string> command;
-  if (words == Words::command) command = cut_command(*this, args);
+  std::vector<std::string> command;  // or, if words are mixed, those after "--"
+  if (words == Words::command) {
+    command = cut_command(*this, args);
+  } else if (const auto dashes = std::ranges::find(args, "--"); dashes != args.end()) {
+    command.assign(dashes + 1, args.end());
+    args.erase(dashes, args.end());
+  }
   CLI::App app;
   app.set_help_flag();
   std::vector<Filled> filled(entries_.size());
@@ -192,7 +197,8 @@ std::vector<std::string> OptionTable::read(std::vector<std::string> args, Words 
     }
     for (const std::string& value : filled[i].values) entries_[i].apply({name, value});
   }
-  return words == Words::command ? command : positional;
+  positional.insert(positional.end(), command.begin(), command.end());
+  return positional;
 }
 
 }  // namespace ds::launcher

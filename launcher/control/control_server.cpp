@@ -87,7 +87,7 @@ void ControlServer::listen_in(SocketFolder folder) {
   // files. The folder has mode 0700, and nobody can connect before listen().
   if (!error && ::chmod(address.c_str(), 0600) != 0)
     error = asio::error_code(errno, asio::error::get_system_category());
-  if (!error) acceptor_.listen(16, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   if (error || !folder.rename(fresh, socket_name(id_))) {
     const std::string reason = error ? error.message() : "the socket cannot be renamed";
     folder.remove(fresh);

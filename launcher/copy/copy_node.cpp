@@ -77,11 +77,8 @@ class CopyNode : public RelayFiles {
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) ::_exit(0);
       decoder_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
-      const std::lock_guard guard(lock_);
-      while (auto message = decoder_.next()) handle(*message);
-      if (decoder_.error()) fail(*decoder_.error());
-      check_target();
-      changed_.notify_all();
+      take_messages();
+      while (hash_some()) flush_under_lock();
     }
   }
 
@@ -118,6 +115,17 @@ class CopyNode : public RelayFiles {
   }
 
  private:
+  void take_messages() {
+    const std::lock_guard guard(lock_);
+    while (auto message = decoder_.next()) handle(*message);
+    if (decoder_.error()) fail(*decoder_.error());
+    check_target();
+    changed_.notify_all();
+  }
+  bool hash_some() {
+    const std::lock_guard guard(lock_);
+    return target_ && target_->hash_some();
+  }
   void handle(const CopyMessage& message) {
     std::visit(
         [this](const auto& known) {
@@ -171,17 +179,13 @@ class CopyNode : public RelayFiles {
     const std::lock_guard guard(lock_);
     if (const auto* data = std::get_if<CopyData>(&message)) target_->on(*data);
     if (const auto* end = std::get_if<CopyEnd>(&message)) target_->on(*end);
+    check_target();  // ends this program, as an error on the main thread does
     changed_.notify_all();
   }
   /// Gets everything that is missing from the root.
   void lose_parent(const std::string& why) {
     const std::lock_guard guard(lock_);
     parent_.reset();
-    if (target_->problem()) {
-      const std::string line = *target_->problem() + "\n";
-      (void)!::write(STDERR_FILENO, line.data(), line.size());
-      ::_exit(1);
-    }
     if (target_->finished()) return;
     send(CopyOrphan{why});
     target_->fetch_again();

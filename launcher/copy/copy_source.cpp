@@ -1,5 +1,6 @@
 #include "launcher/copy/copy_source.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,6 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <set>
+
+#include "engine/base/freed.h"
 
 namespace ds::launcher::copy {
 namespace {
@@ -21,6 +26,10 @@ const Bytes kNoBytes;
 
 std::int64_t modified_of(const struct stat& known) {
   return std::int64_t{known.st_mtim.tv_sec} * 1'000'000'000 + known.st_mtim.tv_nsec;
+}
+
+bool is_same(const struct stat& known, const SourcePlace& place) {
+  return known.st_dev == place.device && known.st_ino == place.inode;
 }
 
 /// Collects the entries of one walk.
@@ -55,8 +64,8 @@ class Lister {
     }
     const bool folder = entry.kind == EntryKind::folder;
     list_.entries.push_back(std::move(entry));
-    list_.places.push_back(place);
-    if (folder) add_content(place, path);
+    list_.places.push_back({place, known.st_dev, known.st_ino});
+    if (folder) add_content(SourcePlace(list_.places.back()), path);
   }
   void refuse(const std::string& place, const std::string& why) {
     if (list_.problem.empty()) list_.problem = fmt::format("{}: {}", place, why);
@@ -65,16 +74,23 @@ class Lister {
   [[nodiscard]] std::size_t refused() const { return refused_; }
 
  private:
-  void add_content(const std::string& place, const std::string& path) {
-    std::error_code error;
+  void add_content(const SourcePlace& place, const std::string& path) {
+    UniqueFd folder(::open(place.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat known {};
+    if (!folder) return refuse(place.path, std::strerror(errno));
+    if (::fstat(folder.get(), &known) != 0 || !is_same(known, place))
+      return refuse(place.path, "changed while it was listed");
+    const std::unique_ptr<DIR, Freed<::closedir>> content(::fdopendir(folder.get()));
+    if (!content) return refuse(place.path, std::strerror(errno));
+    (void)folder.release();  // closedir() closes it
     std::vector<std::string> names;
-    for (std::filesystem::directory_iterator at(place, error), end; !error && at != end;
-         at.increment(error))
-      names.push_back(at->path().filename().string());
-    if (error) return refuse(place, error.message());
+    errno = 0;
+    while (const dirent* const each = ::readdir(content.get())) names.emplace_back(each->d_name);
+    if (errno != 0) return refuse(place.path, std::strerror(errno));
     std::ranges::sort(names);
     for (const std::string& name : names)
-      if (!name.ends_with(".dslaunch-part")) add(place + "/" + name, path + "/" + name);
+      if (name != "." && name != ".." && !name.ends_with(".dslaunch-part"))
+        add(place.path + "/" + name, path + "/" + name);
   }
 
   SourceList& list_;
@@ -97,10 +113,13 @@ std::string last_name(const std::string& place) {
 SourceList list_sources(const std::vector<std::string>& paths, bool recursive) {
   SourceList list;
   Lister lister(list, recursive);
+  std::set<std::string> names;
   for (const std::string& place : paths) {
     const std::string name = last_name(place);
     if (name.empty())
       lister.refuse(place, "has no name of its own; name what is below it");
+    else if (!names.insert(name).second)
+      lister.refuse(place, "has the same name as another source; copy it in a command of its own");
     else
       lister.add(place, name);
   }
@@ -108,21 +127,22 @@ SourceList list_sources(const std::vector<std::string>& paths, bool recursive) {
   return list;
 }
 
-SourceFile::SourceFile(const CopyEntry& entry, const std::string& place)
+SourceFile::SourceFile(const CopyEntry& entry, const SourcePlace& place)
     : entry_(entry),
       place_(place),
-      file_(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (!file_) problem_ = fmt::format("cannot read {}: {}", place_, std::strerror(errno));
+      file_(::open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!file_) problem_ = fmt::format("cannot read {}: {}", place_.path, std::strerror(errno));
   check();
 }
 
 void SourceFile::check() {
   if (!problem_.empty()) return;
   struct stat known {};
-  const bool same = ::fstat(file_.get(), &known) == 0 && S_ISREG(known.st_mode) &&
+  const bool same = ::fstat(file_.get(), &known) == 0 && is_same(known, place_) &&
+                    S_ISREG(known.st_mode) &&
                     static_cast<std::uint64_t>(known.st_size) == entry_.size &&
                     modified_of(known) == entry_.modified;
-  if (!same) problem_ = fmt::format("{} changed while it was copied; copy it again", place_);
+  if (!same) problem_ = fmt::format("{} changed while it was copied; copy it again", place_.path);
 }
 
 Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
@@ -132,15 +152,15 @@ Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
     const ssize_t got =
         ::pread(file_.get(), bytes.data() + done, count - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) problem_ = fmt::format("cannot read {}: {}", place_, std::strerror(errno));
-    if (got == 0) problem_ = fmt::format("{} changed while it was copied; copy it again", place_);
+    if (got < 0) problem_ = fmt::format("cannot read {}: {}", place_.path, std::strerror(errno));
+    if (got == 0) problem_ = fmt::format("{} changed while it was copied; copy it again", place_.path);
     if (got > 0) done += static_cast<std::size_t>(got);
   }
   bytes.resize(done);
   return bytes;
 }
 
-void serve_file(const CopyEntry& entry, const std::string& place, const CopyFetch& fetch,
+void serve_file(const CopyEntry& entry, const SourcePlace& place, const CopyFetch& fetch,
                 std::uint64_t seed, const std::function<void(const CopyMessage&)>& send) {
   SourceFile file(entry, place);
   Hasher hasher(seed);

@@ -2,6 +2,8 @@
 // digests of files.
 #pragma once
 
+#include <sys/types.h>
+
 #include <deque>
 #include <functional>
 #include <map>
@@ -17,9 +19,17 @@
 
 namespace ds::launcher::copy {
 
+/// Where an entry lies on this machine. What is at its path later is only copied if it is the same
+/// file: somebody else may put a link there, to a file that only the user of the copy can read.
+struct SourcePlace {
+  std::string path{};
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+
 struct SourceList {
-  std::vector<CopyEntry> entries;   // a folder before its content
-  std::vector<std::string> places;  // the path of each entry on this machine
+  std::vector<CopyEntry> entries;    // a folder before its content
+  std::vector<SourcePlace> places;   // of each entry
   std::string problem{};            // the first source that cannot be copied, and how many others
 };
 
@@ -30,7 +40,7 @@ SourceList list_sources(const std::vector<std::string>& paths, bool recursive);
 /// One file of the list, open for reading.
 class SourceFile {
  public:
-  SourceFile(const CopyEntry& entry, const std::string& place);
+  SourceFile(const CopyEntry& entry, const SourcePlace& place);
   /// Reads up to `count` bytes at `offset`; fewer only with a problem.
   Bytes read(std::uint64_t offset, std::size_t count);
   /// Returns why the file cannot be copied: it cannot be read, or has changed since it was listed.
@@ -40,13 +50,13 @@ class SourceFile {
 
  private:
   CopyEntry entry_;
-  std::string place_;
+  SourcePlace place_;
   UniqueFd file_;
   std::string problem_;
 };
 
 /// Sends the bytes of a file from `fetch.from` on, and its end.
-void serve_file(const CopyEntry& entry, const std::string& place, const CopyFetch& fetch,
+void serve_file(const CopyEntry& entry, const SourcePlace& place, const CopyFetch& fetch,
                 std::uint64_t seed, const std::function<void(const CopyMessage&)>& send);
 
 /// The files that the root sends. Each is read and hashed once for nodes that run side by side:

@@ -22,6 +22,9 @@ int count_finished(const std::vector<NodeOutcome>& nodes) {
   return static_cast<int>(std::ranges::count_if(nodes, &NodeOutcome::finished));
 }
 
+/// Returns whether the node has everything.
+bool is_whole(const NodeOutcome& node) { return node.finished && node.problem.empty(); }
+
 std::uint64_t sum_of_bytes(const std::vector<NodeOutcome>& nodes) {
   std::uint64_t sum = 0;
   for (const NodeOutcome& node : nodes) sum += node.bytes;
@@ -57,7 +60,8 @@ std::string summary_text(const std::vector<NodeOutcome>& nodes, std::string_view
   }
   std::string text =
       fmt::format("{} file{} {} {} of {} node{}: {} in {:.1f} s", files, files == 1 ? "" : "s", way,
-                  count_finished(nodes), nodes.size(), nodes.size() == 1 ? "" : "s",
+                  std::ranges::count_if(nodes, is_whole), nodes.size(),
+                  nodes.size() == 1 ? "" : "s",
                   bytes_text(sum_of_bytes(nodes)), static_cast<double>(spent.count()) / 1000);
   if (all_unchanged > 0)
     text += fmt::format("; {} file{} equal already", all_unchanged,
@@ -68,8 +72,10 @@ std::string summary_text(const std::vector<NodeOutcome>& nodes, std::string_view
 void join_results(std::vector<NodeOutcome>& nodes, std::vector<exec::NodeResult>& results,
                   const std::vector<std::string>& said) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (results[i].kind != Kind::exited) continue;
     NodeOutcome& node = nodes[i];
+    // In a tree the programs of nodes that have everything stay, for others to get files from.
+    if (results[i].kind == Kind::timed_out && node.finished) results[i] = {};
+    if (results[i].kind != Kind::exited) continue;
     if (!results[i].end.status.success() && node.problem.empty())
       node.problem =
           said[i].empty() ? "the copy there: " + describe(results[i].end) : last_line(said[i]);

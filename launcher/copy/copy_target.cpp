@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "launcher/copy/copy_frames.h"
@@ -62,16 +63,37 @@ void CopyTarget::take_file(Entry& entry) {
   const bool same_size = found.kind == Existing::Kind::file && found.size == entry.source.size;
   if (same_size && setting_.quick && found.modified == entry.source.modified)
     return finish(entry, disk_.settle(path, entry.source), true);
-  const bool part = found.part_size > 0 && found.part_size <= entry.source.size;
-  const std::uint64_t size = same_size ? found.size : found.part_size;
-  if (!same_size && !part) return fetch(entry, 0);
-  Hasher hasher(setting_.seed);
-  if (!disk_.hash(path, !same_size, size, hasher).empty()) return fetch(entry, 0);
-  entry.claims_whole = same_size;
-  entry.got = size;
-  const CopyClaim claim{entry.source.id, same_size, size, hasher.digest()};
-  entry.hasher = std::move(hasher);
-  send_(claim);
+  if (found.part_size <= entry.source.size) entry.part = found.part_size;
+  if (same_size) return claim(entry, true, found.size);
+  if (entry.part > 0) return claim(entry, false, entry.part);
+  fetch(entry, 0);
+}
+
+/// Claims the file, or its interrupted copy, once it is hashed.
+void CopyTarget::claim(Entry& entry, bool whole, std::uint64_t size) {
+  entry.stage = Stage::hashing;
+  entry.claims_whole = whole;
+  entry.claimed = size;
+  entry.got = 0;
+  entry.hasher.emplace(setting_.seed);
+  hashing_.push_back(entry.source.id);
+}
+
+bool CopyTarget::hash_some() {
+  if (problem_ || hashing_.empty()) return false;
+  Entry& entry = entries_[hashing_.front()];
+  const std::uint64_t size = std::min(kHashAtOnce, entry.claimed - entry.got);
+  if (!disk_.hash(path_of(entry), !entry.claims_whole, entry.got, size, *entry.hasher).empty()) {
+    hashing_.pop_front();
+    fetch(entry, 0);
+    return !hashing_.empty();
+  }
+  entry.got += size;
+  if (entry.got < entry.claimed) return true;
+  hashing_.pop_front();
+  entry.stage = Stage::claimed;
+  send_(CopyClaim{entry.source.id, entry.claims_whole, entry.claimed, entry.hasher->digest()});
+  return !hashing_.empty();
 }
 
 void CopyTarget::fetch(Entry& entry, std::uint64_t from) {
@@ -92,6 +114,8 @@ void CopyTarget::on(const CopyVerdict& verdict) {
   Entry* entry = find(verdict.id);
   if (entry == nullptr || entry->stage != Stage::claimed || !entry->hasher)
     return break_off("an answer without a question");
+  if (!verdict.equal && entry->claims_whole && entry->part > 0)
+    return claim(*entry, false, entry->part);
   if (!verdict.equal) return fetch(*entry, 0);
   if (!entry->claims_whole) return fetch(*entry, entry->got);
   entry->digest = entry->hasher->digest();
@@ -149,8 +173,10 @@ void CopyTarget::on(const CopyEnd& end) {
 }
 
 void CopyTarget::fetch_again() {
-  for (Entry& entry : entries_)
-    if (entry.stage == Stage::fetching) send_(CopyFetch{entry.source.id, entry.got});
+  if (written_) send_(CopyFetch{*written_, entries_[*written_].got});
+  for (const Entry& entry : entries_)
+    if (entry.stage == Stage::fetching && written_ != entry.source.id)
+      send_(CopyFetch{entry.source.id, entry.got});
 }
 
 void CopyTarget::fail(Entry& entry, std::string problem, bool remove) {

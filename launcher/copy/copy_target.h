@@ -2,6 +2,7 @@
 // but for the disk, which is an interface.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,11 +30,11 @@ class TargetDisk {
   virtual std::string look(const std::string& path, Existing& found) = 0;
   virtual std::string make_folder(const std::string& path) = 0;
   virtual std::string make_link(const std::string& path, const std::string& target) = 0;
-  /// Adds the file, or the first `size` bytes of its interrupted copy, to a digest.
-  virtual std::string hash(const std::string& path, bool part, std::uint64_t size,
-                           Hasher& hasher) = 0;
+  /// Adds bytes [from, from + size) of the file, or of its interrupted copy, to a digest.
+  virtual std::string hash(const std::string& path, bool part, std::uint64_t from,
+                           std::uint64_t size, Hasher& hasher) = 0;
   /// Opens the temporary file and keeps its first `from` bytes. Fails if the file changed since
-  /// hash() read them.
+  /// hash() read the first of them.
   virtual std::string open(const std::string& path, std::uint64_t from) = 0;
   virtual std::string write(std::span<const std::byte> bytes) = 0;
   /// Gives the temporary file mode, time and final name.
@@ -70,8 +71,14 @@ class CopyTarget {
   void on(const CopyVerdict& verdict);
   void on(const CopyData& data);
   void on(const CopyEnd& end);
-  /// Asks again for the rest of all files: the source that was asked first is gone.
+  /// Asks again for the rest of all files: the source that was asked first is gone. The file that
+  /// is open comes first, as only one is written at a time.
   void fetch_again();
+  /// Hashes the next bytes of files that are there already, at most kHashAtOnce. Returns whether
+  /// there is more to hash: then call it again, soon.
+  bool hash_some();
+  [[nodiscard]] bool hashes() const { return !hashing_.empty(); }
+  static constexpr std::uint64_t kHashAtOnce = std::uint64_t{4} << 20;
 
   /// Returns whether every entry has its result.
   [[nodiscard]] bool finished() const { return listed_ && open_entries_ == 0; }
@@ -91,17 +98,20 @@ class CopyTarget {
   [[nodiscard]] std::optional<Progress> progress(std::uint32_t id) const;
 
  private:
-  enum class Stage { claimed, fetching, done, failed };
+  enum class Stage { hashing, claimed, fetching, done, failed };
   struct Entry {
     CopyEntry source;
     Stage stage = Stage::claimed;
-    std::uint64_t got = 0;
+    std::uint64_t got = 0;      // bytes, also of the digest
+    std::uint64_t claimed = 0;  // bytes that are hashed and then claimed
+    std::uint64_t part = 0;     // bytes of an interrupted copy
     bool claims_whole = false;
     std::optional<Hasher> hasher{};
     Digest digest{};
     std::string problem{};
   };
   void take_file(Entry& entry);
+  void claim(Entry& entry, bool whole, std::uint64_t size);
   void fetch(Entry& entry, std::uint64_t from);
   void finish(Entry& entry, std::string problem, bool unchanged = false);
   void fail(Entry& entry, std::string problem, bool remove);
@@ -121,6 +131,7 @@ class CopyTarget {
   std::vector<Entry> entries_;
   std::size_t open_entries_ = 0;  // without a result
   std::vector<std::uint32_t> folders_;
+  std::deque<std::uint32_t> hashing_;
   std::optional<std::uint32_t> written_;  // the file that is open
   std::uint64_t received_ = 0;
   bool listed_ = false;

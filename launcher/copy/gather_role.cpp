@@ -71,7 +71,25 @@ void GatherRole::on_message(int node, const CopyMessage& message) {
   if (target.problem()) return context_.finish(node, *target.problem());
   outcome.finished = target.finished();
   if (outcome.finished) return context_.finish(node);
+  if (target.hashes() && !std::exchange(peer.hashes, true)) {
+    hashing_.push_back(node);
+    context_.work_later();
+  }
   context_.flush(node);
 }
+
+/// Hashes a few megabytes for one node, so that agents hear from the launcher meanwhile.
+void GatherRole::work() {
+  if (hashing_.empty()) return;
+  const int node = hashing_.front();
+  hashing_.pop_front();
+  Peer& peer = peers_[static_cast<std::size_t>(node)];
+  peer.hashes = !peer.left && peer.target->hash_some();
+  if (peer.hashes) hashing_.push_back(node);
+  if (!hashing_.empty()) context_.work_later();
+  context_.flush(node);
+}
+
+void GatherRole::left(int node) { peers_[static_cast<std::size_t>(node)].left = true; }
 
 }  // namespace ds::launcher::copy

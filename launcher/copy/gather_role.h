@@ -2,6 +2,7 @@
 // node's name at the end of their first name.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,18 +19,23 @@ class GatherRole : public CopyRole {
 
   void pump(int node) override;
   void on_message(int node, const CopyMessage& message) override;
+  void left(int node) override;
+  void work() override;
 
  private:
   struct Peer {
     std::unique_ptr<TargetFiles> files;
     std::unique_ptr<CopyTarget> target;
     std::vector<bool> is_file;  // by entry
+    bool hashes = false;        // is in hashing_
+    bool left = false;
   };
   void answer(int node, const CopyMessage& message);
 
   CopyTask task_;
   std::vector<Peer> peers_;
   std::vector<bool> asked_;
+  std::deque<int> hashing_;  // nodes with files that are here already
 };
 
 }  // namespace ds::launcher::copy

@@ -113,18 +113,30 @@ void SendRole::on(int node, const CopyServes& serves) {
 }
 
 void SendRole::on(int node, const CopyOrphan& orphan) {
+  if (std::exchange(peer(node).orphaned, true)) return;
   context_.say(fmt::format("{}: cannot get files from another node: {}; the root sends them",
-                           context_.names[static_cast<std::size_t>(node)], orphan.problem));
+                           context_.names[static_cast<std::size_t>(node)],
+                           printable(orphan.problem)));
+}
+
+/// Returns whether the node may ask once more. Each file is claimed twice at most, and fetched from
+/// the root twice.
+bool SendRole::may_ask(int node, std::uint32_t id) {
+  const std::size_t most = 4 * source_.entries().size();
+  if (is_known(id) && ++peer(node).asked <= most) return true;
+  context_.finish(node, is_known(id) ? "invalid data: too many requests"
+                                     : "invalid data: an unknown file");
+  return false;
 }
 
 void SendRole::on(int node, const CopyClaim& claim) {
-  if (!is_known(claim.id)) return context_.finish(node, "invalid data: an unknown file");
+  if (!may_ask(node, claim.id)) return;
   peer(node).claims.push_back(claim);
   pump(node);
 }
 
 void SendRole::on(int node, const CopyFetch& fetch) {
-  if (!is_known(fetch.id)) return context_.finish(node, "invalid data: an unknown file");
+  if (!may_ask(node, fetch.id)) return;
   peer(node).fetches.push_back(fetch);
   pump(node);
 }

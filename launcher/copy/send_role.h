@@ -29,6 +29,8 @@ class SendRole : public CopyRole {
     std::deque<CopyClaim> claims;
     std::deque<CopyFetch> fetches;
     std::size_t results = 0;
+    std::size_t asked = 0;  // claims and fetches so far
+    bool orphaned = false;  // has said that it lost its parent
     bool left = false;
   };
   void on(int node, const CopyHello& hello);
@@ -39,6 +41,7 @@ class SendRole : public CopyRole {
   void on(int node, const CopyOrphan& orphan);
   bool judge(int node, const CopyClaim& claim);
   bool send_some(int node, CopyFetch& fetch);
+  bool may_ask(int node, std::uint32_t id);
   void finish_all_done();
   [[nodiscard]] bool is_known(std::uint32_t id) const { return id < source_.entries().size(); }
   Peer& peer(int node) { return peers_[static_cast<std::size_t>(node)]; }

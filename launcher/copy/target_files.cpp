@@ -23,6 +23,12 @@ std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+/// Returns whether a temporary file is one that this user has made. In a folder that all may write
+/// to, somebody else could offer one, to own what is copied.
+bool is_own(const struct stat& known) {
+  return S_ISREG(known.st_mode) && known.st_uid == ::geteuid() && known.st_nlink == 1;
+}
+
 mode_t own_umask() {
   static const mode_t mask = [] {
     const mode_t known = ::umask(022);
@@ -109,8 +115,7 @@ std::string TargetFiles::look(const std::string& path, Existing& found) {
     return why("look at", path, errno);
   }
   const std::string part = part_name(place.name);
-  if (::fstatat(place.folder, part.c_str(), &known, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISREG(known.st_mode))
+  if (::fstatat(place.folder, part.c_str(), &known, AT_SYMLINK_NOFOLLOW) == 0 && is_own(known))
     found.part_size = static_cast<std::uint64_t>(known.st_size);
   return {};
 }
@@ -148,12 +153,13 @@ UniqueFd TargetFiles::open_to_read(const std::string& path, bool part) {
   return UniqueFd(::openat(place.folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-std::string TargetFiles::hash(const std::string& path, bool part, std::uint64_t size,
-                              Hasher& hasher) {
+std::string TargetFiles::hash(const std::string& path, bool part, std::uint64_t from,
+                              std::uint64_t size, Hasher& hasher) {
   const UniqueFd file = open_to_read(path, part);
   struct stat known {};
-  if (part && ::fstat(file.get(), &known) == 0) hashed_[path] = stamp_of(known);
-  const int error = hash_bytes(file.get(), size, hasher);
+  if (part && from == 0 && ::fstat(file.get(), &known) == 0) hashed_[path] = stamp_of(known);
+  const bool at = ::lseek(file.get(), static_cast<off_t>(from), SEEK_SET) >= 0;
+  const int error = at ? hash_bytes(file.get(), size, hasher) : errno;
   return error == 0 ? std::string() : why("read", path, error);
 }
 
@@ -163,10 +169,23 @@ std::string TargetFiles::open_part(const std::string& path, bool create, struct 
   const Place place = place_of(path);
   if (!place.problem.empty()) return place.problem;
   const std::string part = part_name(place.name);
-  const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT : 0);
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
   for (int i = 0; i < kMostOpens; ++i) {
-    file_.reset(::openat(place.folder, part.c_str(), flags, S_IRUSR | S_IWUSR));
-    if (!file_) return errno == ENOENT && !create ? changed(path) : why("write", path, errno);
+    // On a shared file system a file that root has made may belong to nobody.
+    bool is_new = false;
+    if (create)
+      file_.reset(
+          ::openat(place.folder, part.c_str(), kFlags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
+    is_new = create && file_;
+    if (!is_new) file_.reset(::openat(place.folder, part.c_str(), kFlags));
+    if (!file_ && errno == ENOENT && create) continue;
+    if (!file_) return errno == ENOENT ? changed(path) : why("write", path, errno);
+    if (!is_new && (::fstat(file_.get(), &known) != 0 || !is_own(known))) {
+      if (!create) return changed(path);
+      if (::unlinkat(place.folder, part.c_str(), 0) != 0 && errno != ENOENT)
+        return why("replace the temporary file of", path, errno);
+      continue;
+    }
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) break;
       return why("lock the temporary file of", path, errno);
@@ -235,6 +254,9 @@ std::string TargetFiles::set_mode_and_time(int fd, const CopyEntry& entry) const
 std::string TargetFiles::commit(const CopyEntry& entry) {
   const Place place = place_of(path_);
   if (!place.problem.empty()) return place.problem;
+  // File systems of other machines may tell only now that the bytes have no room there.
+  if (const int twin = ::dup(file_.get()); twin < 0 || ::close(twin) != 0)
+    return why("write", path_, errno);
   if (std::string problem = set_mode_and_time(file_.get(), entry); !problem.empty())
     return fmt::format("cannot set mode and time of {}{}: {}", shown_, path_, problem);
   const std::string part = part_name(place.name);

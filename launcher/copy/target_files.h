@@ -24,7 +24,8 @@ class TargetFiles : public TargetDisk {
   std::string look(const std::string& path, Existing& found) override;
   std::string make_folder(const std::string& path) override;
   std::string make_link(const std::string& path, const std::string& target) override;
-  std::string hash(const std::string& path, bool part, std::uint64_t size, Hasher& hasher) override;
+  std::string hash(const std::string& path, bool part, std::uint64_t from, std::uint64_t size,
+                   Hasher& hasher) override;
   std::string open(const std::string& path, std::uint64_t from) override;
   std::string write(std::span<const std::byte> bytes) override;
   std::string commit(const CopyEntry& entry) override;

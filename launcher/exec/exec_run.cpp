@@ -196,6 +196,7 @@ class Exec {
   void perform(const CloseAgent& action) {
     input_left(action.agent);
     links_.perform(action);
+    if (pdsh_) pdsh_->ended(action.agent, fanout_);  // also of a node that says nothing any more
   }
   void input_left(int node) {
     if (input_) input_->left(node);

@@ -145,7 +145,8 @@ void Fanout::handle(const SignalReceived& event) {
 void Fanout::obey_signal() {
   if (!stopping_) return stop_all();
   for (int node = 0; node < next_; ++node) {
-    if (fleet_.stage(node) == Stage::gone) continue;
+    const Stage stage = fleet_.stage(node);
+    if (stage == Stage::gone || stage == Stage::queued) continue;
     if (signals_.count() <= 2) {
       if (fleet_.is_busy(node)) fleet_.kill(node);
       continue;

@@ -213,10 +213,10 @@ void Job::on_message(int agent, Message& message) {
   } else if (const auto* checked = std::get_if<Checked>(&message)) {
     feed(HostChecked{agent, host_problem(*checked, facts_)});
   } else if (std::holds_alternative<Cleared>(message)) {
-    pass_modex(modex_.ended(state_.agents().node_of(agent)));
+    mpi_node_ended(agent);
     feed(AgentCleared{agent});
   } else if (std::holds_alternative<Bye>(message)) {
-    pass_modex(modex_.ended(state_.agents().node_of(agent)));
+    mpi_node_ended(agent);
     feed(AgentDone{agent});
   }
 }

@@ -23,6 +23,7 @@
 #include "launcher/logs/redactor.h"
 #include "launcher/mpi/fence_gather.h"
 #include "launcher/mpi/modex_relay.h"
+#include "launcher/mpi/published_names.h"
 
 namespace ds::launcher {
 
@@ -81,6 +82,8 @@ class Job {
   bool take_mpi(int agent, Message& message);
   void send_to_nodes(const std::vector<int>& nodes, const Message& message);
   void pass_modex(const std::vector<ModexRelay::Out>& messages);
+  void pass_names(const std::vector<PublishedNames::Out>& messages);
+  void mpi_node_ended(int agent);
   void pass_fences();
   void begin_fences();
   void look_at_fences();
@@ -165,6 +168,7 @@ class Job {
   MasterFinder master_;
   FenceGather mpi_;
   ModexRelay modex_;
+  PublishedNames names_;
   MpirView debugger_;
   bool holds_ranks_ = false;  // the ranks of this epoch start stopped
   bool ranks_shown_ = false;  // the next stop_self() waits for the debugger

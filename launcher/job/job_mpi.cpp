@@ -17,6 +17,8 @@ bool Job::take_mpi(int agent, Message& message) {
     pass_modex(modex_.take(node, *ask));
   } else if (auto* answer = std::get_if<ModexAnswer>(&message)) {
     pass_modex(modex_.take(node, std::move(*answer)));
+  } else if (auto* names = std::get_if<NameAsk>(&message)) {
+    pass_names(names_.take(node, std::move(*names)));
   } else if (std::holds_alternative<PmixNotice>(message)) {
     std::vector<int> others;
     for (const Node& each : state_.placement().nodes)
@@ -47,6 +49,17 @@ void Job::pass_modex(const std::vector<ModexRelay::Out>& messages) {
   for (const ModexRelay::Out& each : messages) send_to_nodes({each.node}, each.message);
 }
 
+void Job::pass_names(const std::vector<PublishedNames::Out>& messages) {
+  for (const PublishedNames::Out& each : messages) send_to_nodes({each.node}, each.message);
+}
+
+/// All ranks of the agent's node have ended.
+void Job::mpi_node_ended(int agent) {
+  const int node = state_.agents().node_of(agent);
+  pass_modex(modex_.ended(node));
+  names_.ended(node);
+}
+
 void Job::pass_fences() {
   while (const auto next = mpi_.next_release()) send_to_nodes(next->nodes, next->message);
   if (auto problem = mpi_.take_problem())
@@ -57,6 +70,7 @@ void Job::begin_fences() {
   std::vector<std::vector<int>> ranks;
   for (const Node& node : state_.placement().nodes) ranks.push_back(node.ranks);
   modex_.begin(ranks);
+  names_ = PublishedNames();
   mpi_.begin(std::move(ranks));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kMappingKey = "PMI_process_mapping";
 constexpr const char* kUniverseKey = "universeSize";
-/// Memory of a pair besides its bytes: in the map about 120 bytes, in the list of new pairs 64.
+/// Memory of a pair besides its bytes: in the map about 120 bytes, among the new keys 80.
 constexpr std::size_t kPairOverhead = 200;
 
 constexpr const char* kUnfinished = "exited after MPI_Init without MPI_Finalize";
@@ -56,6 +56,11 @@ void PmiNode::perform(std::size_t index, PmiStep step, Clock::time_point now) {
     put(index, std::move(*pair));
   } else if (const auto* wanted = std::get_if<PmiGet>(&step)) {
     get(index, *wanted);
+  } else if (auto* name = std::get_if<PmiName>(&step)) {
+    messages_.emplace_back(
+        NameAsk{.rank = ranks_[index].number,
+                .kind = name->kind,
+                .names = {{"pmi " + name->name, std::move(name->port)}}});
   } else if (std::holds_alternative<PmiJoin>(step)) {
     join(now);
   } else if (auto* leave = std::get_if<PmiLeave>(&step)) {
@@ -86,8 +91,8 @@ void PmiNode::put(std::size_t index, PmiPut step) {
   if (!has_room_for(step))
     return answer(index, ranks_[index].state.put_reply("key-value_space_is_full"));
   if (step.scope == PmiScope::node) return put_attribute(index, step);
-  store(space_, step.key, step.value);
-  new_pairs_.emplace_back(std::move(step.key), std::move(step.value));
+  store(space_, step.key, std::move(step.value));
+  new_keys_.insert(std::move(step.key));
   answer(index, ranks_[index].state.put_reply({}));
 }
 
@@ -144,8 +149,10 @@ void PmiNode::join(Clock::time_point now) {
   }
   report_at_.reset();
   reported_.clear();
-  const KeyValues pairs = std::exchange(new_pairs_, {});
-  for (std::string& data : cut_pairs(has_all_ ? KeyValues() : pairs))
+  KeyValues pairs;
+  for (const std::string& key : std::exchange(new_keys_, {}))
+    if (!has_all_) pairs.emplace_back(key, space_.at(key));
+  for (std::string& data : cut_pairs(pairs))
     messages_.emplace_back(FenceIn{.last = false, .data = std::move(data)});
   std::get<FenceIn>(messages_.back()).last = true;
 }
@@ -156,6 +163,12 @@ void PmiNode::take(FenceOut&& message) {
   if (!message.last || waiting_ < ranks_.size()) return;
   waiting_ = 0;
   for (std::size_t i = 0; i < ranks_.size(); ++i) answer(i, ranks_[i].state.release());
+}
+
+void PmiNode::take(const NameAnswer& message) {
+  const std::optional<std::size_t> index = index_of(message.rank);
+  if (!index || !ranks_[*index].state.waits_for_name()) return;
+  answer(*index, ranks_[*index].state.name_reply(message));
 }
 
 /// Returns whether others of the job lose a rank in the middle if this one goes now.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,7 @@ class PmiNode {
   /// The main process of the rank has ended. Background processes may still use the connection.
   void ended(std::size_t index, int wait_status, Clock::time_point now);
   void take(FenceOut&& message);
+  void take(const NameAnswer& message);
   void tick(Clock::time_point now);
   [[nodiscard]] Clock::time_point wake_at() const;
   /// Returns the index of a rank by its number.
@@ -94,7 +96,7 @@ class PmiNode {
   Pairs space_;              // of the job
   Pairs attributes_;         // of the node
   std::size_t bytes_ = 0;    // of both
-  KeyValues new_pairs_;      // put since the last fence
+  std::set<std::string> new_keys_;  // put since the last fence
   std::size_t waiting_ = 0;  // ranks in the fence
   std::optional<Clock::time_point> report_at_;
   std::vector<std::int32_t> reported_;  // by the last FenceWaits of this fence

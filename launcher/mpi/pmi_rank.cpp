@@ -18,17 +18,11 @@ struct RefusedService {
   std::string_view name;
   std::string_view reply{};
 };
-constexpr std::array<RefusedService, 12> kRefusedServices = {
+constexpr std::array<RefusedService, 6> kRefusedServices = {
     {{"spawn", "MPI_Comm_spawn", "spawn_result"},
-     {"publish_name", "MPI_Publish_name", "publish_result"},
-     {"unpublish_name", "MPI_Unpublish_name", "unpublish_result"},
-     {"lookup_name", "MPI_Lookup_name", "lookup_result"},
      {"create_kvs", "PMI_KVS_Create", "newkvs"},
      {"destroy_kvs", "PMI_KVS_Destroy", "kvs_destroyed"},
      {"getbyidx", "PMI_KVS_Iter_first", "getbyidx_results"},
-     {"name-publish", "MPI_Publish_name"},
-     {"name-unpublish", "MPI_Unpublish_name"},
-     {"name-lookup", "MPI_Lookup_name"},
      {"job-connect", "PMI2_Job_Connect"},
      {"job-disconnect", "PMI2_Job_Disconnect"}}};
 
@@ -73,7 +67,9 @@ PmiStep PmiRank::answer(const PmiRequest& request) {
   if (waits_ != Waits::no)
     return PmiFailure{1,
                       fmt::format("sent a PMI request while it waited {}",
-                                  waits_ == Waits::fence ? "in a fence" : "for a node attribute")};
+                                  waits_ == Waits::fence  ? "in a fence"
+                                  : waits_ == Waits::pair ? "for a node attribute"
+                                                          : "for a published name")};
   if (command == "init" && !request.of_pmi2) return answer_init(request);
   if (!is_ready()) return PmiFailure{1, "sent a PMI request before 'init'"};
   if (request.of_pmi2 != (version_ == 2))
@@ -114,6 +110,9 @@ std::optional<PmiStep> PmiRank::answer_pmi1(const PmiRequest& request) {
   name_ = command == "finalize" ? "finalize_ack" : command + "_result";
   if (command == "put") return put(PmiScope::job, request);
   if (command == "get") return get(PmiScope::job, request);
+  if (command == "publish_name") return ask(NameAsk::Kind::publish, request);
+  if (command == "lookup_name") return ask(NameAsk::Kind::look_up, request);
+  if (command == "unpublish_name") return ask(NameAsk::Kind::withdraw, request);
   if (command == "barrier_in") return join();
   if (command == "finalize") return leave();
   return std::nullopt;
@@ -133,6 +132,9 @@ std::optional<PmiStep> PmiRank::answer_pmi2(const PmiRequest& request) {
   if (command == "info-getnodeattr") return get(PmiScope::node, request);
   if (command == "kvs-put") return put(PmiScope::job, request);
   if (command == "info-putnodeattr") return put(PmiScope::node, request);
+  if (command == "name-publish") return ask(NameAsk::Kind::publish, request);
+  if (command == "name-lookup") return ask(NameAsk::Kind::look_up, request);
+  if (command == "name-unpublish") return ask(NameAsk::Kind::withdraw, request);
   if (command == "kvs-fence") return join();
   if (command == "finalize") return leave();
   return std::nullopt;
@@ -175,6 +177,23 @@ PmiStep PmiRank::put(PmiScope scope, const PmiRequest& request) const {
     problem = fmt::format("value_longer_than_{}_bytes", kPmiMaxValue);
   if (!problem.empty()) return PmiReply{put_reply(problem)};
   return PmiPut{scope, *request.find("key"), *value};
+}
+
+PmiStep PmiRank::ask(NameAsk::Kind kind, const PmiRequest& request) {
+  if (version_ == 1)  // publish_result, lookup_result, unpublish_result
+    name_ = request.command.substr(0, request.command.find('_')) + "_result";
+  const std::string* name = request.find(version_ == 1 ? "service" : "name");
+  const std::string* port = request.find("port");
+  const bool publishes = kind == NameAsk::Kind::publish;
+  const auto fits = [](const std::string* text) {
+    return text != nullptr && !text->empty() && text->size() <= kPmiMaxValue;
+  };
+  if (!fits(name)) return PmiReply{reply("bad_service_name")};
+  // A rank that speaks PMI-1 could not read a port with blanks.
+  if (publishes && (!fits(port) || port->find_first_of(" \n") != std::string::npos))
+    return PmiReply{reply("bad_port")};
+  waits_ = Waits::name;
+  return PmiName{kind, *name, publishes ? *port : std::string()};
 }
 
 PmiStep PmiRank::get(PmiScope scope, const PmiRequest& request) {

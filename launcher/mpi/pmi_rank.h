@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "launcher/mpi/pmi_line.h"
+#include "launcher/wire/mpi_messages.h"
 
 namespace ds::launcher {
 
@@ -41,6 +42,12 @@ struct PmiGet {  // the owner of the pairs answers by get_reply()
   bool waits = false;  // for a rank that puts the key
   friend bool operator==(const PmiGet&, const PmiGet&) = default;
 };
+struct PmiName {  // the rank waits until name_reply()
+  NameAsk::Kind kind = NameAsk::Kind::publish;
+  std::string name{};
+  std::string port{};  // that is published
+  friend bool operator==(const PmiName&, const PmiName&) = default;
+};
 struct PmiJoin {  // the rank waits in a fence until release()
   friend bool operator==(const PmiJoin&, const PmiJoin&) = default;
 };
@@ -59,7 +66,8 @@ struct PmiFailure {  // ends the job; `text` follows the name of the rank
   bool is_abort = false;  // the rank has called abort, and waits to be stopped
   friend bool operator==(const PmiFailure&, const PmiFailure&) = default;
 };
-using PmiStep = std::variant<PmiReply, PmiPut, PmiGet, PmiJoin, PmiLeave, PmiRefusal, PmiFailure>;
+using PmiStep = std::variant<PmiReply, PmiPut, PmiGet, PmiName, PmiJoin, PmiLeave, PmiRefusal,
+                             PmiFailure>;
 
 /// Longest names, as get_maxes reports them and as Hydra has them.
 inline constexpr std::size_t kPmiMaxSpace = 256;
@@ -89,17 +97,20 @@ class PmiRank {
   std::string get_reply(const std::string* value);
   /// Leaves a get without an answer for now: no rank has put the key yet.
   void wait_for_pair() { waits_ = Waits::pair; }
+  /// Ends the rank's wait for an answer about a name.
+  std::string name_reply(const NameAnswer& answer);
   /// Ends the rank's wait in a fence.
   std::string release();
 
   [[nodiscard]] bool is_ready() const { return version_ != 0; }
   [[nodiscard]] bool has_left() const { return left_; }
   [[nodiscard]] bool waits_in_fence() const { return waits_ == Waits::fence; }
+  [[nodiscard]] bool waits_for_name() const { return waits_ == Waits::name; }
   /// Returns whether a request has begun and is not whole.
   [[nodiscard]] bool is_inside_request() const { return reader_.is_inside(); }
 
  private:
-  enum class Waits : std::uint8_t { no, fence, pair };
+  enum class Waits : std::uint8_t { no, fence, pair, name };
 
   PmiStep answer(const PmiRequest& request);
   PmiStep answer_init(const PmiRequest& request);
@@ -109,6 +120,7 @@ class PmiRank {
   std::optional<PmiStep> refuse(const PmiRequest& request);
   PmiStep put(PmiScope scope, const PmiRequest& request) const;
   PmiStep get(PmiScope scope, const PmiRequest& request);
+  PmiStep ask(NameAsk::Kind kind, const PmiRequest& request);
   PmiStep join();
   PmiStep leave();
   [[nodiscard]] std::string problem_of(const PmiRequest& request) const;

@@ -4,6 +4,16 @@
 #include "launcher/mpi/pmi_rank.h"
 
 namespace ds::launcher {
+namespace {
+
+/// Returns how PMI-2 tells a value.
+std::string found(const std::string& value) {
+  std::string text = "found=TRUE;value=";
+  for (const char letter : value) text.append(letter == ';' ? 2 : 1, letter);
+  return text;
+}
+
+}  // namespace
 
 std::string PmiRank::reply(std::string_view problem, std::string_view rest) const {
   const bool good = problem.empty();
@@ -25,9 +35,20 @@ std::string PmiRank::get_reply(const std::string* value) {
     return value != nullptr ? reply({}, "value=" + *value)
                             : reply("key_not_found", "value=unknown");
   if (value == nullptr) return reply({}, "found=FALSE");
-  std::string rest = "found=TRUE;value=";
-  for (const char letter : *value) rest.append(letter == ';' ? 2 : 1, letter);
-  return reply({}, rest);
+  return reply({}, found(*value));
+}
+
+std::string PmiRank::name_reply(const NameAnswer& answer) {
+  waits_ = Waits::no;
+  using Status = NameAnswer::Status;
+  if (answer.status == Status::exists) return reply("service_is_already_published");
+  if (answer.status == Status::full) return reply("too_many_published_names");
+  const bool looked_up = name_.starts_with("lookup") || name_.starts_with("name-lookup");
+  const bool is_unknown = looked_up ? answer.found.empty() : answer.status == Status::unknown;
+  if (is_unknown) return reply("service_is_not_published");
+  if (!looked_up) return reply({});
+  const std::string& port = answer.found.front().value;
+  return reply({}, version_ == 1 ? "port=" + port : found(port));
 }
 
 std::string PmiRank::release() {

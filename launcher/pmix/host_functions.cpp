@@ -11,6 +11,7 @@
 
 #include "engine/base/deadline.h"
 #include "launcher/pmix/info_list.h"
+#include "launcher/pmix/names.h"
 #include "launcher/pmix/notice.h"
 #include "launcher/pmix/pmix_host.h"
 
@@ -130,14 +131,7 @@ pmix_status_t on_group(pmix_group_operation_t operation, char* id, const pmix_pr
 
 pmix_status_t on_modex(const pmix_proc_t* proc, const pmix_info_t* info, std::size_t count,
                        pmix_modex_cbfunc_t done, void* data) {
-  std::chrono::seconds limit{0};
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT)) continue;
-    const pmix_value_t& value = info[i].value;
-    if (value.type == PMIX_INT) limit = std::chrono::seconds(value.data.integer);
-    if (value.type == PMIX_UINT32) limit = std::chrono::seconds(value.data.uint32);
-  }
-  PmixHost::the().ask(*proc, limit, done, data);
+  PmixHost::the().ask(*proc, limit_of(info, count), done, data);
   return PMIX_SUCCESS;
 }
 
@@ -145,18 +139,6 @@ pmix_status_t on_spawn(const pmix_proc_t* proc, const pmix_info_t* /*info*/, std
                        const pmix_app_t* /*apps*/, std::size_t /*count*/,
                        pmix_spawn_cbfunc_t /*done*/, void* /*data*/) {
   PmixHost::the().refuse(proc, "MPI_Comm_spawn");
-  return PMIX_ERR_NOT_SUPPORTED;
-}
-
-pmix_status_t on_publish(const pmix_proc_t* proc, const pmix_info_t* /*info*/,
-                         std::size_t /*count*/, pmix_op_cbfunc_t /*done*/, void* /*data*/) {
-  PmixHost::the().refuse(proc, "MPI_Publish_name");
-  return PMIX_ERR_NOT_SUPPORTED;
-}
-
-pmix_status_t on_lookup(const pmix_proc_t* proc, char** /*keys*/, const pmix_info_t* /*info*/,
-                        std::size_t /*count*/, pmix_lookup_cbfunc_t /*done*/, void* /*data*/) {
-  PmixHost::the().refuse(proc, "MPI_Lookup_name");
   return PMIX_ERR_NOT_SUPPORTED;
 }
 
@@ -240,6 +222,7 @@ pmix_server_module_t* PmixHost::module() {
     module.direct_modex = on_modex;
     module.publish = on_publish;
     module.lookup = on_lookup;
+    module.unpublish = on_unpublish;
     module.spawn = on_spawn;
     module.connect = on_connect;
     module.disconnect = on_disconnect;

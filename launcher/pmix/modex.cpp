@@ -1,7 +1,4 @@
 // Direct modex: a rank of one node asks for what a rank of another node has published.
-#include <sys/eventfd.h>
-
-#include <algorithm>
 #include <memory>
 
 #include "launcher/pmix/pmix_host.h"
@@ -10,47 +7,15 @@ namespace ds::launcher {
 
 void PmixHost::ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
                    void* call) {
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = ++last_id_;
-    asked_[id] = {reply, call};
-    if (limit.count() > 0) asked_[id].due = Clock::now() + limit;
-  }
-  if (limit.count() > 0) ::eventfd_write(answers_fd_.get(), 1);
+  const std::uint64_t id = add({.answer = reply, .call = call}, limit);
   write(ModexAsk{.rank = static_cast<std::int32_t>(proc.rank), .id = id});
 }
 
-Clock::time_point PmixHost::wake_at() {
-  const std::lock_guard lock(mutex_);
-  Clock::time_point first = Clock::time_point::max();
-  for (const auto& [id, asked] : asked_) first = std::min(first, asked.due);
-  return first;
-}
-
-void PmixHost::time_out(Clock::time_point now) {
-  std::vector<Asked> late;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, asked] : asked_)
-      if (asked.due <= now) late.push_back(asked);
-    std::erase_if(asked_, [&](const auto& each) { return each.second.due <= now; });
-  }
-  for (const Asked& each : late)
-    each.answer(PMIX_ERR_TIMEOUT, nullptr, 0, each.call, nullptr, nullptr);
-}
-
 void PmixHost::take(ModexAnswer&& message) {
-  Asked asked{};
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = asked_.find(message.id);
-    if (found == asked_.end()) return;
-    asked = found->second;
-    asked_.erase(found);
-  }
+  const std::optional<Asked> asked = take_asked(message.id);
+  if (!asked || asked->answer == nullptr) return;
   char* const data = copy_of(message.data);
-  asked.answer(message.status, data, message.data.size(), asked.call, free_copy, data);
+  asked->answer(message.status, data, message.data.size(), asked->call, free_copy, data);
 }
 
 void PmixHost::take(const ModexAsk& message) {

@@ -68,6 +68,48 @@ void PmixHost::answer_later() {
   for (const Answer& answer : answers) answer.done(PMIX_SUCCESS, answer.call);
 }
 
+/// Returns the number of the request.
+std::uint64_t PmixHost::add(Asked asked, std::chrono::seconds limit) {
+  if (limit.count() > 0) asked.due = Clock::now() + limit;
+  const std::lock_guard lock(mutex_);
+  asked_[++last_id_] = asked;
+  if (limit.count() > 0) ::eventfd_write(answers_fd_.get(), 1);
+  return last_id_;
+}
+
+std::optional<PmixHost::Asked> PmixHost::take_asked(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = asked_.find(id);
+  if (found == asked_.end()) return std::nullopt;
+  const Asked asked = found->second;
+  asked_.erase(found);
+  return asked;
+}
+
+Clock::time_point PmixHost::wake_at() {
+  const std::lock_guard lock(mutex_);
+  Clock::time_point first = Clock::time_point::max();
+  for (const auto& [id, asked] : asked_) first = std::min(first, asked.due);
+  return first;
+}
+
+void PmixHost::time_out(Clock::time_point now) {
+  std::map<std::uint64_t, Asked> late;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : asked_)
+      if (each.second.due <= now) late.insert(each);
+    for (const auto& [id, asked] : late) asked_.erase(id);
+  }
+  for (const auto& [id, asked] : late) {
+    if (asked.answer != nullptr)
+      asked.answer(PMIX_ERR_TIMEOUT, nullptr, 0, asked.call, nullptr, nullptr);
+    if (asked.found == nullptr) continue;
+    write(NameAsk{.rank = asked.rank, .id = id, .kind = NameAsk::Kind::cancel});
+    asked.found(PMIX_ERR_TIMEOUT, nullptr, 0, asked.call);
+  }
+}
+
 /// Returns the ranks, ascending; empty: all of the job.
 std::vector<std::int32_t> PmixHost::ranks_of(const pmix_proc_t* procs, std::size_t count) const {
   std::set<std::int32_t> ranks;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ class PmixHost {
   void take(FenceOut&& message);
   void take(const ModexAsk& message);
   void take(ModexAnswer&& message);
+  void take(const NameAnswer& message);
   void take(const PmixNotice& message);
   /// The process of a rank of this node has exited with 0. Requests for data that it has not
   /// published are answered with PMIX_ERR_NOT_FOUND, because it cannot publish any more.
@@ -67,6 +69,9 @@ class PmixHost {
   /// Asks the node of `proc` for its data. `limit`: until `reply` gets PMIX_ERR_TIMEOUT; 0: none.
   void ask(const pmix_proc_t& proc, std::chrono::seconds limit, pmix_modex_cbfunc_t reply,
            void* call);
+  /// Sends a request about names; `done` or `found` gets the answer. `limit`: of a lookup.
+  void ask(NameAsk&& message, std::chrono::seconds limit, pmix_op_cbfunc_t done,
+           pmix_lookup_cbfunc_t found, void* call);
   void refuse(const pmix_proc_t* proc, const char* what);
   void set_step(const pmix_proc_t& proc, PmixRank::Step step);
 
@@ -77,10 +82,17 @@ class PmixHost {
     std::string data;  // of this node, if it has all ranks of the fence; else received so far
   };
   struct Asked {
-    pmix_modex_cbfunc_t answer;
-    void* call;
+    // One of them.
+    pmix_modex_cbfunc_t answer = nullptr;
+    pmix_op_cbfunc_t done = nullptr;
+    pmix_lookup_cbfunc_t found = nullptr;
+    void* call = nullptr;
+    std::int32_t rank = 0;   // that asks about names
+    std::size_t wanted = 0;  // names of a lookup
     Clock::time_point due = Clock::time_point::max();
   };
+  std::uint64_t add(Asked asked, std::chrono::seconds limit);
+  std::optional<Asked> take_asked(std::uint64_t id);
   /// A request of another node for the data of a rank of this one. The library keeps its address
   /// until it has the data, so a request that is given up stays in memory.
   struct Question {

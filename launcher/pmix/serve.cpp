@@ -111,6 +111,7 @@ class PmixServer {
     if (auto* fence = std::get_if<FenceOut>(&message)) return host_.take(std::move(*fence));
     if (const auto* ask = std::get_if<ModexAsk>(&message)) return host_.take(*ask);
     if (auto* answer = std::get_if<ModexAnswer>(&message)) return host_.take(std::move(*answer));
+    if (const auto* names = std::get_if<NameAnswer>(&message)) return host_.take(*names);
     if (const auto* notice = std::get_if<PmixNotice>(&message)) return host_.take(*notice);
     if (const auto* rank = std::get_if<PmixRank>(&message)) host_.rank_ended(rank->rank);
   }

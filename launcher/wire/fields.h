@@ -123,6 +123,16 @@ void fields(auto& a, ModexAsk& m) { a("rank", m.rank), a("node", m.node), a("id"
 void fields(auto& a, ModexAnswer& m) {
   a("node", m.node), a("id", m.id), a("status", m.status), a("data", m.data);
 }
+void fields(auto& a, NameAsk& m) {
+  a("rank", m.rank), a("id", m.id), a("kind", m.kind), a("wanted", m.wanted), a("once", m.once);
+  a("names", m.names);
+}
+void fields(auto& a, NameAnswer::Found& m) {
+  a("name", m.name), a("value", m.value), a("rank", m.rank);
+}
+void fields(auto& a, NameAnswer& m) {
+  a("rank", m.rank), a("id", m.id), a("status", m.status), a("found", m.found);
+}
 void fields(auto& a, PmixNotice& m) { a("data", m.data); }
 void fields(auto& a, PmixReady& m) { a("ranks", m.ranks); }
 void fields(auto& a, PmixRank& m) { a("rank", m.rank), a("step", m.step); }
@@ -135,6 +145,10 @@ constexpr Level last_value(Level /*any*/) { return Level::hwthread; }
 constexpr Isolate last_value(Isolate /*any*/) { return Isolate::required; }
 constexpr MpiWire last_value(MpiWire /*any*/) { return MpiWire::any; }
 constexpr OrderRank::Order last_value(OrderRank::Order /*any*/) { return OrderRank::Order::pause; }
+constexpr NameAsk::Kind last_value(NameAsk::Kind /*any*/) { return NameAsk::Kind::cancel; }
+constexpr NameAnswer::Status last_value(NameAnswer::Status /*any*/) {
+  return NameAnswer::Status::full;
+}
 constexpr PmixRank::Step last_value(PmixRank::Step /*any*/) { return PmixRank::Step::ended; }
 
 template <class T>

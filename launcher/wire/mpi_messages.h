@@ -82,6 +82,43 @@ struct MpiFailed {
   friend bool operator==(const MpiFailed&, const MpiFailed&) = default;
 };
 
+/// A rank publishes names for others of the job, looks them up or withdraws them. Answered by
+/// NameAnswer, unless the kind is `cancel`.
+struct NameAsk {
+  enum class Kind : std::uint8_t {
+    publish,
+    look_up,
+    withdraw,  // no names: all of the rank
+    cancel     // a look_up with the same id, which waits
+  };
+  std::int32_t rank = 0;
+  std::uint64_t id = 0;  // of the request of the node's PMIx server; 0: of PMI, one for each rank
+  Kind kind = Kind::publish;
+  std::uint32_t wanted = 0;  // look_up: waits until so many names are there
+  bool once = false;         // publish: names go with the first lookup
+  KeyValues names{};         // and their values, if they are published
+  friend bool operator==(const NameAsk&, const NameAsk&) = default;
+};
+/// Root to agent.
+struct NameAnswer {
+  enum class Status : std::uint8_t {
+    done,     // a lookup also if names are not there
+    exists,   // a name is published already; none of the request was
+    unknown,  // no such name to withdraw
+    full      // there is no room for more names, or for all that were found
+  };
+  struct Found {
+    std::string name{}, value{};
+    std::int32_t rank = 0;  // that has published it
+    friend bool operator==(const Found&, const Found&) = default;
+  };
+  std::int32_t rank = 0;  // that has asked
+  std::uint64_t id = 0;
+  Status status = Status::done;
+  std::vector<Found> found{};
+  friend bool operator==(const NameAnswer&, const NameAnswer&) = default;
+};
+
 // Between PMIx servers, through their agents and the root.
 
 /// A rank of one node wants what a rank of another node has published for all.

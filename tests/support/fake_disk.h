@@ -35,10 +35,10 @@ class FakeDisk : public launcher::copy::TargetDisk {
     links[path] = target;
     return failure("make_link");
   }
-  std::string hash(const std::string& path, bool part, std::uint64_t size,
+  std::string hash(const std::string& path, bool part, std::uint64_t from, std::uint64_t size,
                    launcher::copy::Hasher& hasher) override {
     const std::string& text = part ? parts[path] : files[path];
-    hasher.add(std::as_bytes(std::span(text).first(size)));
+    hasher.add(std::as_bytes(std::span(text).subspan(from, size)));
     return failure("hash");
   }
   std::string open(const std::string& path, std::uint64_t from) override {

@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdio>
 #include <optional>
+#include <vector>
 
+#include "engine/base/contract.h"
 #include "engine/base/error.h"
 #include "engine/base/exit_status.h"
 #include "launcher/cli/option_table.h"
@@ -53,6 +55,8 @@ void wait_for_end(LiveJob& job) {
 }
 
 void signal_job(LiveJob& job, const KillOptions& options) {
+  if (job.client.pid() <= 0)
+    throw Error(ErrorKind::unreachable, fmt::format("job {} does not answer", short_id(job.id)));
   if (options.wait) job.client.send(WaitRequest{});
   if (options.signo != SIGCONT) {
     job.client.send(SignalRequest{.signo = options.signo,
@@ -60,7 +64,20 @@ void signal_job(LiveJob& job, const KillOptions& options) {
   }
   wake_if_suspended(job, options.signo);
   if (options.signo != SIGCONT) answer_of(job);
-  if (options.wait) wait_for_end(job);
+}
+
+/// Calls action(job). Prints an error, whose exit code the first one gives to `code`, so that the
+/// other jobs get their signal too. Returns whether it worked.
+template <class Action>
+bool attempt(LiveJob& job, const Action& action, int& code) {
+  try {
+    action(job);
+    return true;
+  } catch (const Error& error) {
+    std::fputs(("dslaunch: " + error.for_people() + "\n").c_str(), stderr);
+    if (code == 0) code = contract::exit_code(error.kind());
+    return false;
+  }
 }
 
 int run_kill(int argc, char** argv) {
@@ -75,8 +92,15 @@ int run_kill(int argc, char** argv) {
         fmt::format("--grace cannot be combined with signal {}", signal_name(options.signo)));
   for (const std::string& word : *words)
     if (word.empty()) usage_error("the job id must not be empty");
-  for (LiveJob& job : chosen_jobs(own_jobs(), *words)) signal_job(job, options);
-  return 0;
+  std::vector<LiveJob> jobs = chosen_jobs(own_jobs(), *words);
+  std::vector<LiveJob*> signaled;
+  int code = 0;
+  for (LiveJob& job : jobs)
+    if (attempt(job, [&](LiveJob& each) { signal_job(each, options); }, code))
+      signaled.push_back(&job);
+  if (options.wait)
+    for (LiveJob* job : signaled) attempt(*job, wait_for_end, code);
+  return code;
 }
 
 }  // namespace

@@ -104,8 +104,9 @@ HostKeyDecision judge_host_key(const SshSettings& s, const HostKey& key,
     return refuse(fmt::format(
         "HOST KEY CHANGED: it shows {}, but {} holds another; somebody may be intercepting the "
         "connection, or the host was reinstalled; contact its administrator, then remove the old "
-        "key with `ssh-keygen -R '{}'`",
-        shown, places, known_hosts_name(host_key_name(s), host_key_port(s))));
+        "key with `ssh-keygen -f '{}' -R '{}'`",
+        shown, places, verdict.places.empty() ? "FILE" : verdict.places.front().file,
+        known_hosts_name(host_key_name(s), host_key_port(s))));
   // accept-new means new hosts: a known host that suddenly shows another kind of key is not one.
   if (verdict.kind == Kind::other_type)
     return refuse(

@@ -6,6 +6,8 @@
  *   mpi_checks abort CODE     rank 1 calls MPI_Abort, the others wait in a barrier
  *   mpi_checks wrong          rank 1 sends to a rank that does not exist
  *   mpi_checks early CODE     rank 1 exits with CODE, without MPI_Finalize, while the others work
+ *   mpi_checks names          rank 0 publishes a name, which the others find
+ *   mpi_checks connect        rank 0 accepts a connection of the last rank, which finds it by name
  *   mpi_checks spawn          asks for another process, which must fail
  */
 #include <mpi.h>
@@ -106,6 +108,44 @@ static void tell(void) {
          a ? a : "");
 }
 
+static void check_names(void) {
+  char port[MPI_MAX_PORT_NAME] = "";
+  if (rank == 0) MPI_Publish_name("checks.service", MPI_INFO_NULL, "a_port=1");
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Lookup_name("checks.service", MPI_INFO_NULL, port);
+  check(strcmp(port, "a_port=1") == 0, "the published port");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) MPI_Unpublish_name("checks.service", MPI_INFO_NULL, "a_port=1");
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  check(MPI_Lookup_name("checks.service", MPI_INFO_NULL, port) != MPI_SUCCESS, "a name that was withdrawn");
+}
+
+static void check_connect(void) {
+  char port[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm other;
+  int sent = 4711, got = 0;
+  if (rank == 0) {
+    MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Publish_name("checks.connect", MPI_INFO_NULL, port);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+    MPI_Send(&sent, 1, MPI_INT, 0, 1, other);
+    MPI_Comm_disconnect(&other);
+    MPI_Unpublish_name("checks.connect", MPI_INFO_NULL, port);
+    MPI_Close_port(port);
+  } else if (rank == size - 1) {
+    MPI_Lookup_name("checks.connect", MPI_INFO_NULL, port);
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+    MPI_Recv(&got, 1, MPI_INT, 0, 1, other, MPI_STATUS_IGNORE);
+    check(got == sent, "the number from the other side");
+    MPI_Comm_disconnect(&other);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   const char* deed = argc > 1 ? argv[1] : "all";
   const int number = argc > 2 ? atoi(argv[2]) : 0;
@@ -131,6 +171,8 @@ int main(int argc, char** argv) {
   if (strcmp(deed, "wrong") == 0 && rank == 1)
     MPI_Send(&size, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
   if (strcmp(deed, "tell") == 0) tell();
+  if (strcmp(deed, "names") == 0) check_names();
+  if (strcmp(deed, "connect") == 0) check_connect();
   check_collectives();
   check_large();
   if (strcmp(deed, "all") == 0) check_window();

@@ -63,6 +63,12 @@ run -n 2 --mpi pmi1 -- sh -c './checks all && ./checks all'
 expect 141 'two MPI programs in one rank'
 says 'rank [01]: ended by SIGPIPE after MPI_Finalize; a second MPI program of one rank has no connection'
 
+for deed in names; do
+  run --timeout 60 -H n1:2,n2:1 --transport local -- ./checks $deed
+  expect 0 "published names: $deed"
+  grep -q 'all checks passed, 3 ranks$' out || die "published names: $deed"
+done
+
 run -n 2 -- ./checks spawn
 [ "$rc" != 0 ] || die 'MPI_Comm_spawn ended well'
 

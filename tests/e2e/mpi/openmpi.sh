@@ -48,6 +48,12 @@ expect 6 'MPI_Abort'
 says 'rank 1 on .* called MPI_Abort\(6\)'
 nothing_left || die 'MPI_Abort: processes are left'
 
+for deed in names connect; do
+  run --timeout 60 -H n1:2,n2:1 --transport local -- ./checks $deed
+  expect 0 "published names: $deed"
+  grep -q 'all checks passed, 3 ranks$' out || die "published names: $deed"
+done
+
 run -n 2 -- ./checks spawn
 [ "$rc" != 0 ] || die 'MPI_Comm_spawn ended well'
 says 'MPI_Comm_spawn is not supported by dslaunch'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the PMIx server with a client of libpmix alone, on two agents: connections, events, groups, direct modex of a rank that lives,
-# has published and left, or left without, refused calls, and what a rank is bound to.
+# has published and left, or left without, published names, a refused call, and what a rank is bound to.
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 [ -e "$DS_BIN/libdslaunch_pmix.so" ] || { echo "SKIP: the PMIx plugin was not built (apt-get install libpmix-dev)"; exit 77; }
@@ -66,17 +66,24 @@ run --mpi pmix --timeout 30 -H n1:2,n2:2 --transport local --prefix '' -- sh -c 
 expect 1 "$case"
 says 'MPI ranks wait in a fence for \[0\] on n1, which exited without joining it'
 
-while read -r call name; do
-  case="$call"
-  pmix "$call"
-  expect 0 "$case"
-  lines 4 "rank [0-3] $call: (PMIX_ERR_)?NOT-SUPPORTED"
-  says "rank [0-3]: $name is not supported by dslaunch"
-done <<'END'
-publish MPI_Publish_name
-lookup MPI_Lookup_name
-spawn MPI_Comm_spawn
-END
+case='published names'
+pmix names
+expect 0 "$case"
+lines 1 'rank 0 publish: done'
+lines 1 'rank 3 waited: port of 0'
+lines 1 'rank 0 twice: (PMIX_ERR_)?DUPLICATE-KEY'
+lines 4 'rank [0-3] lookup: port of 0'
+lines 1 'rank 3 first: first of 0'
+lines 1 'rank 3 second: (PMIX_ERR_)?NOT-FOUND'
+lines 1 'rank 3 missing: (PMIX_ERR_)?TIMEOUT'
+lines 1 'rank 0 unpublish: done'
+lines 1 'rank 3 withdrawn: (PMIX_ERR_)?NOT-FOUND'
+
+case='spawn'
+pmix spawn
+expect 0 "$case"
+lines 4 'rank [0-3] spawn: (PMIX_ERR_)?NOT-SUPPORTED'
+says 'rank [0-3]: MPI_Comm_spawn is not supported by dslaunch'
 
 case='the PMIx library that the user has chosen'
 DSLAUNCH_PMIX_LIBRARY=$(pkg-config --variable=libdir pmix)/libpmix.so pmix connect

@@ -7,7 +7,8 @@
  *                              rank 1 exits after STAY milliseconds
  *   pmix_client absent MS      rank 0 publishes nothing and exits after 300 ms; rank 1 and the last rank ask after MS milliseconds
  *   pmix_client slow           rank 0 publishes nothing and exits after 4 s; the last rank asks, with a limit of 1 s
- *   pmix_client publish        publishes a name; lookup, spawn: asks for one; asks for another process
+ *   pmix_client names          ranks publish names, wait for them, look them up and withdraw them
+ *   pmix_client spawn          asks for another process
  *   pmix_client binding        what each rank is bound to, as the server says and as the kernel does
  */
 #define _GNU_SOURCE
@@ -139,21 +140,63 @@ static void publish_key(void) {
   say_status("commit", PMIx_Commit());
 }
 
-static void refused(const char* what) {
-  pmix_info_t info;
+static void publish(const char* text, const char* name, const char* value, pmix_persistence_t how) {
+  pmix_info_t infos[2];
+  PMIX_INFO_CONSTRUCT(&infos[0]);
+  PMIX_INFO_CONSTRUCT(&infos[1]);
+  PMIX_INFO_LOAD(&infos[0], name, value, PMIX_STRING);
+  PMIX_INFO_LOAD(&infos[1], PMIX_PERSISTENCE, &how, PMIX_PERSIST);
+  say_status(text, PMIx_Publish(infos, 2));
+}
+
+/* Prints what is found. `seconds`: waits at most so long; -1: does not wait. */
+static void look_up(const char* text, const char* name, int seconds) {
+  pmix_info_t infos[2];
   pmix_pdata_t wanted;
+  pmix_status_t status;
+  char found[200];
+  const bool yes = true;
+  PMIX_PDATA_CONSTRUCT(&wanted);
+  PMIX_LOAD_KEY(wanted.key, name);
+  PMIX_INFO_CONSTRUCT(&infos[0]);
+  PMIX_INFO_CONSTRUCT(&infos[1]);
+  PMIX_INFO_LOAD(&infos[0], PMIX_WAIT, &yes, PMIX_BOOL);
+  PMIX_INFO_LOAD(&infos[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+  status = PMIx_Lookup(&wanted, 1, infos, seconds < 0 ? 0 : 2);
+  if (status != PMIX_SUCCESS || wanted.value.type != PMIX_STRING) return say_status(text, status);
+  snprintf(found, sizeof found, "%s of %u", wanted.value.data.string, wanted.proc.rank);
+  say(text, found);
+}
+
+static void use_names(void) {
+  char* name[] = {"probe.name", NULL};
+  const bool is_last = own.rank == size - 1;
+  if (own.rank == 0) {
+    wait_ms(300); /* the last rank waits for it meanwhile */
+    publish("publish", *name, "port", PMIX_PERSIST_SESSION);
+    publish("twice", *name, "other", PMIX_PERSIST_SESSION);
+    publish("once", "probe.once", "first", PMIX_PERSIST_FIRST_READ);
+  }
+  if (is_last) look_up("waited", *name, 20);
+  fence();
+  look_up("lookup", *name, -1);
+  fence();
+  if (is_last) look_up("first", "probe.once", -1);
+  if (is_last) look_up("second", "probe.once", -1);
+  if (is_last) look_up("missing", "probe.missing", 1);
+  fence();
+  if (own.rank == 0) say_status("unpublish", PMIx_Unpublish(name, NULL, 0));
+  fence();
+  if (is_last) look_up("withdrawn", *name, -1);
+}
+
+static void spawn(void) {
   pmix_app_t app;
   char space[PMIX_MAX_NSLEN + 1];
   char* argv[] = {"true", NULL};
-  PMIX_INFO_CONSTRUCT(&info);
-  PMIX_INFO_LOAD(&info, "probe.name", "x", PMIX_STRING);
-  PMIX_PDATA_CONSTRUCT(&wanted);
-  PMIX_LOAD_KEY(wanted.key, "probe.name");
   PMIX_APP_CONSTRUCT(&app);
   app.cmd = "true", app.argv = argv, app.maxprocs = 1;
-  if (strcmp(what, "publish") == 0) say_status(what, PMIx_Publish(&info, 1));
-  if (strcmp(what, "lookup") == 0) say_status(what, PMIx_Lookup(&wanted, 1, NULL, 0));
-  if (strcmp(what, "spawn") == 0) say_status(what, PMIx_Spawn(NULL, 0, &app, 1, space));
+  say_status("spawn", PMIx_Spawn(NULL, 0, &app, 1, space));
 }
 
 /* Prints the processors of this process as the kernel lists them. */
@@ -193,7 +236,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "slow") == 0 && own.rank == 0) wait_ms(4000);
   if (strcmp(what, "slow") == 0 && own.rank == size - 1) show_key("key", 0, "probe.key", PMIX_TIMEOUT);
   if (strcmp(what, "modex") == 0 && own.rank == 1) wait_ms(argc > 3 ? atol(argv[3]) : 0);
-  refused(what);
+  if (strcmp(what, "names") == 0) use_names();
+  if (strcmp(what, "spawn") == 0) spawn();
   if (strcmp(what, "binding") == 0) {
     show_affinity();
     show_key("cpuset", own.rank, PMIX_CPUSET, PMIX_OPTIONAL);

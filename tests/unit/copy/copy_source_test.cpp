@@ -50,6 +50,33 @@ TEST_CASE("without -r a folder is refused; so is what does not exist or has no n
   CHECK(list_sources({"/"}, true).problem.starts_with("/: has no name"));
 }
 
+TEST_CASE("two sources with one last name would be one file at the target") {
+  ds::test::TempFolder folder;
+  const std::string root = folder / ".";
+  for (const char* name : {"x", "y"}) {
+    std::filesystem::create_directory(folder / name);
+    std::ofstream(folder / (std::string(name) + "/conf")) << name;
+  }
+  const SourceList list = list_sources({root + "/x/conf", root + "/y/conf"}, false);
+  CHECK(list.entries.size() == 1);
+  CHECK(list.problem == root + "/y/conf: has the same name as another source; copy it in a command "
+                               "of its own");
+}
+
+TEST_CASE("a link in the place of a listed file or folder is not followed") {
+  ds::test::TempFolder folder;
+  std::ofstream(folder / "a") << "mine";
+  std::ofstream(folder / "secret") << "your";
+  const SourceList list = list_sources({folder / "a"}, true);
+  REQUIRE(list.places.size() == 1);
+  std::filesystem::last_write_time(folder / "secret",
+                                   std::filesystem::last_write_time(folder / "a"));
+  std::filesystem::remove(folder / "a");
+  std::filesystem::create_symlink(folder / "secret", folder / "a");
+  const SourceFile file(list.entries[0], list.places[0]);
+  CHECK(file.problem() == folder / "a" + " changed while it was copied; copy it again");
+}
+
 TEST_CASE("pieces and digests of a file, also of its beginning") {
   const ds::test::TempFolder folder;
   const std::string path = folder / "a";

@@ -20,8 +20,22 @@ TEST_CASE("the summary counts nodes, bytes and equal files") {
                                           {.failed = 2, .problem = "full"}};
   CHECK(summary_text(nodes, "to", 1500ms) ==
         "2 files to 2 of 3 nodes: 2.0 KiB in 1.5 s; 1 file was equal already");
+  const std::vector<NodeOutcome> full = {{.copied = 1, .finished = true},
+                                         {.failed = 1, .finished = true, .problem = "full"}};
+  CHECK(summary_text(full, "to", 1500ms).starts_with("1 file to 1 of 2 nodes: "));
   CHECK(progress_text(nodes, 2000ms) == "2.0 KiB, 1.0 KiB/s, 2 of 3 nodes done");
   CHECK(failures_text({"n1", "n2", "n3"}, nodes) == "dslaunch: n3: full (and 1 more)\n");
+}
+
+TEST_CASE("a node that has everything is no failure if its program is stopped at the time limit") {
+  NodeResult stopped;
+  stopped.kind = NodeResult::Kind::timed_out;
+  std::vector<NodeOutcome> nodes(2);
+  nodes[0].finished = true;
+  std::vector<NodeResult> results = {stopped, stopped};
+  join_results(nodes, results, {"", ""});
+  CHECK(results[0].kind == NodeResult::Kind::none);
+  CHECK(results[1].kind == NodeResult::Kind::timed_out);
 }
 
 TEST_CASE("a program that ends badly is a failure of its node") {

@@ -34,6 +34,8 @@ struct Bench {
 
   template <class T>
   T take() {
+    while (target.hash_some()) {
+    }
     REQUIRE(!sent.empty());
     REQUIRE(std::holds_alternative<T>(sent.front()));
     const T message = std::get<T>(sent.front());
@@ -119,6 +121,59 @@ TEST_CASE("an interrupted copy goes on where its bytes agree, and starts again w
     CHECK(bench.take<CopyResult>().problem.empty());
     CHECK(bench.disk.files["a"] == "hello");
   }
+}
+
+TEST_CASE("an interrupted update of a file of the same size goes on") {
+  Bench bench;
+  bench.disk.files["a"] = "older";
+  bench.disk.parts["a"] = "hel";
+  bench.target.on(file_entry("a", 5));
+  CHECK(bench.take<CopyClaim>().whole);
+  bench.target.on(CopyVerdict{0, false});
+  const auto claim = bench.take<CopyClaim>();
+  CHECK_FALSE(claim.whole);
+  CHECK(claim.digest == digest_of("hel"));
+  bench.target.on(CopyVerdict{0, true});
+  CHECK(bench.take<CopyFetch>().from == 3);
+  bench.data("lo", 3);
+  bench.end("hello");
+  CHECK(bench.disk.files["a"] == "hello");
+}
+
+TEST_CASE("what is there already is hashed a few megabytes at a time") {
+  Bench bench;
+  const std::string text(2 * CopyTarget::kHashAtOnce + 1, 'x');
+  bench.disk.files["a"] = text;
+  bench.target.on(file_entry("a", text.size()));
+  CHECK(bench.target.hash_some());
+  CHECK(bench.target.hash_some());
+  CHECK(bench.sent.empty());
+  CHECK_FALSE(bench.target.hash_some());
+  CHECK(bench.take<CopyClaim>().digest == digest_of(text));
+  CHECK_FALSE(bench.target.hash_some());
+}
+
+TEST_CASE("a source that is asked again sends the file that is open first") {
+  Bench bench;
+  bench.disk.files["a"] = "older";
+  bench.target.on(file_entry("a", 5, 0));
+  bench.target.on(file_entry("b", 5, 1));
+  CHECK(bench.take<CopyFetch>().id == 1);
+  bench.take<CopyClaim>();
+  bench.target.on(CopyVerdict{0, false});
+  CHECK(bench.take<CopyFetch>().id == 0);
+  bench.data("he", 0, 1);
+  bench.target.fetch_again();
+  const auto first = bench.take<CopyFetch>();
+  CHECK(first.id == 1);
+  CHECK(first.from == 2);
+  CHECK(bench.take<CopyFetch>().id == 0);
+  bench.data("llo", 2, 1);
+  bench.end("hello", 1);
+  bench.data("hello", 0, 0);
+  bench.end("hello", 0);
+  CHECK_FALSE(bench.target.problem());
+  CHECK(bench.disk.files["a"] == "hello");
 }
 
 TEST_CASE("a part that is longer than the file is of no use") {

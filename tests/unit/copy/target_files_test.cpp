@@ -33,7 +33,7 @@ struct Target {
   }
   void hash_part(std::uint64_t size) {
     Hasher hasher;
-    REQUIRE(files.hash("a", true, size, hasher).empty());
+    REQUIRE(files.hash("a", true, 0, size, hasher).empty());
   }
 };
 
@@ -97,4 +97,20 @@ TEST_CASE("copies of one file that run side by side never write a file with its 
   }
   CHECK(lost.load() == 0);
   CHECK(Target::text_of(target.folder / "a") == text);
+}
+
+TEST_CASE("a temporary file that somebody else has made is replaced, not continued") {
+  Target target;
+  Target::put(target.folder / "theirs", "hello");
+  std::filesystem::create_hard_link(target.folder / "theirs", target.part);
+  Existing found;
+  REQUIRE(target.files.look("a", found).empty());
+  CHECK(found.part_size == 0);
+  target.hash_part(5);
+  CHECK(target.files.open("a", 5) == kChanged);
+  REQUIRE(target.files.open("a", 0).empty());
+  REQUIRE(target.files.write(std::as_bytes(std::span("mine", 4))).empty());
+  REQUIRE(target.files.commit({}).empty());
+  CHECK(Target::text_of(target.folder / "a") == "mine");
+  CHECK(Target::text_of(target.folder / "theirs") == "hello");
 }

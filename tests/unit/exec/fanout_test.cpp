@@ -224,6 +224,18 @@ TEST_CASE("as pdsh, TSTP after the first interrupt gives up the nodes that do no
   CHECK(exec.state.exit_code() == 0);
 }
 
+TEST_CASE("as pdsh, interrupts after TSTP leave a node behind that does not stop") {
+  Played exec(3, {.fanout = 1, .interrupt_asks = true, .cancels = true, .stopped_code = 1});
+  exec.on(Start{});
+  exec.on(AgentGreeted{0});
+  exec.on(AgentReady{0});
+  exec.on(SignalReceived{SIGINT}, 10s);
+  CHECK(exec.on(SignalReceived{SIGTSTP}, 10500ms) == "canceled 2");
+  for (auto at = 10600ms; at < 20s; at += 500ms) exec.on(SignalReceived{SIGINT}, at);
+  CHECK(exec.state.results()[0].kind == Kind::lost);
+  CHECK(exec.state.results()[2].kind == Kind::not_started);
+}
+
 TEST_CASE("as pdsh, an interrupt or the first failure gives its own exit code") {
   const ExecPolicy policy{
       .stop_at_failure = true, .stopped_code = 1, .code_of = [](const NodeResult& result) {

@@ -268,6 +268,19 @@ TEST_CASE("a refused service is named to the user") {
         std::vector<std::string>{"rank 4: MPI_Comm_spawn is not supported by dslaunch"});
 }
 
+TEST_CASE("names go to the root, and its answer to the rank that waits for one") {
+  PmiNode node = node_of(2);
+  CHECK(ask(node, 1, "cmd=publish_name service=s port=p").empty());
+  CHECK(node.take_messages() ==
+        std::vector<Message>{
+            NameAsk{.rank = 5, .kind = NameAsk::Kind::publish, .names = {{"pmi s", "p"}}}});
+  node.take(NameAnswer{.rank = 4});  // which has not asked
+  node.take(NameAnswer{.rank = 9});  // which is not here
+  CHECK(answers_of(node).empty());
+  node.take(NameAnswer{.rank = 5});
+  CHECK(answers_of(node) == "1: cmd=publish_result rc=0 msg=success\n");
+}
+
 TEST_CASE("a node that has all ranks sends no pairs") {
   Spec spec;
   spec.mpi = {.wire = MpiWire::pmi1, .size = 1};
@@ -284,6 +297,14 @@ TEST_CASE("a pair that replaces another one takes no more room") {
   for (int i = 0; i < 300; ++i)
     node.take(FenceOut{.last = false, .data = packed({{"key", std::string(1 << 20, 'x')}})});
   CHECK(ask(node, 0, "cmd=put kvsname=kvs key=a value=" + value) == kGood);
+}
+
+TEST_CASE("a key that is put again before a fence is sent once") {
+  PmiNode node = node_of(1);
+  for (int i = 0; i < 1000; ++i)
+    CHECK(ask(node, 0, fmt::format("cmd=put kvsname=kvs key=a value={}", i)) == kGood);
+  ask(node, 0, "cmd=barrier_in");
+  CHECK(node.take_messages() == std::vector<Message>{FenceIn{.data = packed({{"a", "999"}})}});
 }
 
 TEST_CASE("a FenceOut that nobody waits for releases nobody") {

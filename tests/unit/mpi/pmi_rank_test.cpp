@@ -22,6 +22,10 @@ struct StepText {
     return std::string(s.waits ? "wait for " : "get ") +
            (s.scope == PmiScope::node ? "of node " : "") + s.key;
   }
+  std::string operator()(const PmiName& s) const {
+    constexpr const char* kKinds[] = {"publish ", "look up ", "withdraw "};
+    return kKinds[static_cast<int>(s.kind)] + s.name + (s.port.empty() ? "" : " " + s.port);
+  }
   std::string operator()(const PmiJoin&) const { return "join"; }
   std::string operator()(const PmiLeave& s) const { return "leave " + s.text; }
   std::string operator()(const PmiRefusal& s) const { return "refused " + s.what + ", " + s.text; }
@@ -113,8 +117,6 @@ TEST_CASE("services that do not exist here are refused by name, and the rank goe
   CHECK(take(rank, "mcmd=spawn\nnprocs=2\nexecname=a\nendcmd\ncmd=get_appnum\n") ==
         "refused MPI_Comm_spawn, cmd=spawn_result rc=-1 msg=not_supported_by_dslaunch\n; "
         "cmd=appnum appnum=2\n");
-  CHECK(take(rank, "cmd=lookup_name service=s\n") ==
-        "refused MPI_Lookup_name, cmd=lookup_result rc=-1 msg=not_supported_by_dslaunch\n");
 }
 
 TEST_CASE("what breaks the protocol ends the connection once") {
@@ -178,11 +180,46 @@ TEST_CASE("PMI-2: the code of MPI_Abort is in its message") {
   CHECK(after_init_2("cmd=abort;") == "aborted 1: called MPI_Abort(1)");
 }
 
+TEST_CASE("names of services") {
+  using Status = NameAnswer::Status;
+  PmiRank rank = ready_rank();
+  CHECK(take(rank, "cmd=publish_name service=s port=tag#0$p=1$\n") == "publish s tag#0$p=1$");
+  CHECK(rank.name_reply({}) == "cmd=publish_result rc=0 msg=success\n");
+  CHECK(take(rank, "cmd=publish_name service=s port=p\n") == "publish s p");
+  CHECK(rank.name_reply({.status = Status::exists}) ==
+        "cmd=publish_result rc=-1 msg=service_is_already_published\n");
+  CHECK(take(rank, "cmd=lookup_name service=s\n") == "look up s");
+  CHECK(rank.name_reply({.found = {{.name = "s", .value = "p=1"}}}) ==
+        "cmd=lookup_result rc=0 msg=success port=p=1\n");
+  CHECK(take(rank, "cmd=lookup_name service=t\n") == "look up t");
+  CHECK(rank.name_reply({}) == "cmd=lookup_result rc=-1 msg=service_is_not_published\n");
+  CHECK(take(rank, "cmd=unpublish_name service=s\n") == "withdraw s");
+  CHECK(rank.name_reply({.status = Status::unknown}) ==
+        "cmd=unpublish_result rc=-1 msg=service_is_not_published\n");
+  CHECK(take(rank, "cmd=publish_name service=s\n") ==
+        "cmd=publish_result rc=-1 msg=bad_port\n");
+  CHECK(take(rank, "cmd=lookup_name\n") == "cmd=lookup_result rc=-1 msg=bad_service_name\n");
+  CHECK(take(rank, "cmd=lookup_name service=s\ncmd=barrier_in\n") ==
+        "look up s; failed 1: sent a PMI request while it waited for a published name");
+}
+
+TEST_CASE("PMI-2: names of services") {
+  PmiRank rank = ready_rank(kInit2);
+  CHECK(take(rank, framed("cmd=name-publish;thrid=7;name=a b;port=p;;q;")) == "publish a b p;q");
+  CHECK(rank.name_reply({}) == framed("cmd=name-publish-response;thrid=7;rc=0;"));
+  CHECK(take(rank, framed("cmd=name-lookup;name=a b;")) == "look up a b");
+  CHECK(rank.name_reply({.found = {{.name = "a b", .value = "p;q"}}}) ==
+        framed("cmd=name-lookup-response;rc=0;found=TRUE;value=p;;q;"));
+  CHECK(take(rank, framed("cmd=name-unpublish;name=a b;")) == "withdraw a b");
+  CHECK(rank.name_reply({}) == framed("cmd=name-unpublish-response;rc=0;"));
+  CHECK(take(rank, framed("cmd=name-publish;name=a;port=two words;")) ==
+        framed("cmd=name-publish-response;rc=-1;errmsg=bad_port;"));
+}
+
 TEST_CASE("PMI-2: services that do not exist here") {
   CHECK(after_init_2("cmd=spawn;ncmds=1;subcmd=./a;maxprocs=1;argc=0;") ==
         "refused MPI_Comm_spawn, " +
             framed("cmd=spawn-response;rc=-1;errmsg=not_supported_by_dslaunch;"));
-  CHECK(after_init_2("cmd=name-publish;name=a;port=b;").starts_with("refused MPI_Publish_name"));
   CHECK(after_init_2("cmd=job-connect;jobid=j;").starts_with("refused PMI2_Job_Connect"));
   CHECK(after_init_2("cmd=get_maxes;") == "failed 1: sent an unknown PMI request: 'get_maxes'");
 }

@@ -159,13 +159,13 @@ TEST_CASE("what follows from a verdict") {
   CHECK_FALSE(refused.accept);
   CHECK(refused.text.find("HOST KEY CHANGED") == 0);
   CHECK(refused.text.find("/home/u/.ssh/known_hosts:7") != std::string::npos);
-  CHECK(refused.text.find("ssh-keygen -R '[node01]:2222'") != std::string::npos);
+  CHECK(refused.text.find("ssh-keygen -f '/home/u/.ssh/known_hosts' -R '[node01]:2222'") != std::string::npos);
   CHECK_FALSE(judge_host_key(settings, kOne, {Kind::revoked, {}}).accept);
 
   // ssh files an alias without a port, and so a key of the port alone would not be the host's.
   CHECK(host_key_port(settings) == 2222);
   settings.host_key_alias = "farm";
   CHECK(host_key_port(settings) == 22);
-  CHECK(judge_host_key(settings, kOne, changed).text.find("ssh-keygen -R 'farm'") !=
+  CHECK(judge_host_key(settings, kOne, changed).text.find("-R 'farm'`") !=
         std::string::npos);
 }
