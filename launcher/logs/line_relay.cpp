@@ -63,8 +63,7 @@ LineRelay::LineRelay(int world_size, bool one_screen)
 void LineRelay::set_prefixes(std::vector<std::string> prefixes) {
   DS_ASSERT(prefixes.size() == prefixes_.size());
   prefixes_ = std::move(prefixes);
-  bare_ = std::ranges::all_of(prefixes_, &std::string::empty);
-  untouched_ = bare_ && prefixes_.size() == 2;
+  untouched_ = prefixes_.size() == 2 && std::ranges::all_of(prefixes_, &std::string::empty);
 }
 
 std::size_t LineRelay::stream_index(int rank, int stream) const {
@@ -141,7 +140,7 @@ void LineRelay::finish(RelayOutput to) {
     emit(index, unfinished_[index]->view(), prefixes_[index], index % 2 == 0 ? to.out : to.err);
     unfinished_[index].reset();
   }
-  if (untouched_ || bare_) return;
+  if (untouched_) return;
   for (std::size_t screen = 0; screen < 2; ++screen)
     if (open_[screen]) close_line(screen, open_[screen]->stream % 2 == 0 ? to.out : to.err);
 }

@@ -48,7 +48,8 @@ class LineRelay {
   void line(int rank, int stream, std::string_view text, std::string_view prefix, RelayOutput to);
   /// Writes a line of the launcher itself to stderr, after ending an unfinished line.
   void own_line(std::string_view line, RelayOutput to);
-  /// Writes what is held at the end of the job, and a newline where one is missing behind a prefix.
+  /// Writes what is held at the end of the job, and a newline where one is missing (only with
+  /// several ranks or a prefix).
   void finish(RelayOutput to);
 
  private:
@@ -63,8 +64,7 @@ class LineRelay {
   void emit(std::size_t index, std::string_view text, std::string_view prefix, OutputBuffer& to);
   void close_line(std::size_t screen, OutputBuffer& to);
 
-  bool untouched_;     // bytes pass as they are: one rank, and no prefix
-  bool bare_ = false;  // no rank has a prefix
+  bool untouched_;  // one rank without a prefix: its bytes pass as they are
   bool one_screen_;
   std::vector<std::string> prefixes_;  // by stream
   std::optional<Open> open_[2];        // by screen

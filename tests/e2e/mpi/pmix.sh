@@ -71,7 +71,7 @@ pmix names
 expect 0 "$case"
 lines 1 'rank 0 publish: done'
 lines 1 'rank 3 waited: port of 0'
-lines 1 'rank 0 twice: (PMIX_ERR_)?DUPLICATE-KEY'
+lines 1 'rank 0 twice: (PMIX_ERR_)?DUPLICATE[- ]KEY'
 lines 4 'rank [0-3] lookup: port of 0'
 lines 1 'rank 3 first: first of 0'
 lines 1 'rank 3 second: (PMIX_ERR_)?NOT-FOUND'
