@@ -81,7 +81,7 @@ want 65 'cannot copy none: No such file or directory'
 at 2 rm -rf "$dir/disk/big"
 at 2 mkdir "$dir/disk/big"
 copy_to copy 'node[1-3]' big "$dir/disk/"
-want 1 "dslaunch: node2: big: is a folder there" 'to 3 of 3 nodes'
+want 1 "dslaunch: node2: big: is a folder there" 'to 2 of 3 nodes'
 copy_to copy 'node[1-3]' big "$dir/full/"
 want 1 "dslaunch: node[1-3]: cannot write $dir/full/big: No space left on device"
 at 1 sh -c "[ -z \"\$(ls -A $dir/full)\" ]" || fail "something was left on the full disk"
