@@ -72,6 +72,10 @@ class PmixHost {
   /// Sends a request about names; `done` or `found` gets the answer. `limit`: of a lookup.
   void ask(NameAsk&& message, std::chrono::seconds limit, pmix_op_cbfunc_t done,
            pmix_lookup_cbfunc_t found, void* call);
+  /// Returns whether all processes are ranks of this node.
+  [[nodiscard]] bool are_here(const pmix_proc_t* procs, std::size_t count) const {
+    return all_are_here(ranks_of(procs, count));
+  }
   void refuse(const pmix_proc_t* proc, const char* what);
   void set_step(const pmix_proc_t& proc, PmixRank::Step step);
 

@@ -36,16 +36,18 @@ wait $!
 [ "$(cat "$dir/out")" = "node1: node1" ] || fail "the other goes on to its end"
 grep -q 'node2: lost: ' "$dir/err" || fail "the lost node is named"
 ip -n "$head_ns" link set leg2 up
-(sleep 1; ip -n "$head_ns" link set leg2 down) &
-exec_on --style pdsh -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 4; hostname'
-wait $!
-[ "$status" = 255 ] && [ "$(cat "$dir/out")" = "node1: node1" ] || fail "pdsh's style, a node has vanished: exit $status"
-grep -q '^node2: ssh: nothing heard' "$dir/err" && grep -q 'node2: ssh exited with exit code 255$' "$dir/err" || fail "pdsh's style names the lost node"
-ip -n "$head_ns" link set leg2 up
 for ((i = 0; i < 100; i++)); do
   [ -n "$(node_pids 2)" ] || break
   sleep 0.1
 done
 [ -z "$(node_pids 2)" ] || fail "something is left on the lost node"
+
+for ((i = 0; i < 100; i++)); do on_head timeout 1 bash -c ': < /dev/tcp/node2/22' 2> /dev/null && break; done
+(sleep 2; ip -n "$head_ns" link set leg2 down) &
+exec_on --style pdsh -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 6; hostname'
+wait $!
+[ "$status" = 255 ] && [ "$(cat "$dir/out")" = "node1: node1" ] || fail "pdsh's style, a node has vanished: exit $status"
+grep -q '^node2: ssh: nothing heard' "$dir/err" && grep -q 'node2: ssh exited with exit code 255$' "$dir/err" ||
+  fail "pdsh's style names the lost node"
 [ "$failures" -eq 0 ] && echo "ok"
 exit "$failures"
