@@ -50,36 +50,50 @@ def results_of(ranks, size, ended_by_us):
     return results
 
 
-def pids_of(mark):
-    """Returns the processes of a job that are left."""
+def pids_of(mark, namespaces):
+    """Returns the processes of a job that are left: those with its mark, and all on the hosts (network namespaces) but sshd."""
     wanted = f"{MARK}={mark}".encode()
-    found = []
+    found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:
-            if wanted in path.read_bytes().split(b"\0"): found.append(int(path.parent.name))
+            if wanted in path.read_bytes().split(b"\0"): found.add(int(path.parent.name))
         except OSError:
             pass
+    for name in namespaces:
+        for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=True).stdout.split():
+            try:
+                # The sshd of a session may outlive it.
+                if pathlib.Path("/proc", pid, "comm").read_text() != "sshd\n": found.add(int(pid))
+            except OSError:
+                pass
     return found
 
 
-def end_job(job, mark):
+def kill_left(mark, namespaces, patience):
+    """Waits until no process of a job is left, at most so many seconds, then kills the others. Returns the number of those."""
+    end = time.monotonic() + patience
+    while (left := pids_of(mark, namespaces)) and time.monotonic() < end: time.sleep(0.2)
+    for pid in left:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return len(left)
+
+
+def end_job(job, mark, namespaces):
     """Ends the launcher by TERM, which ends its ranks, then kills what is left of the job. Returns the number of those left."""
     job.terminate()
     try:
         job.wait(15)
     except subprocess.TimeoutExpired:
         pass
-    left = pids_of(mark)
-    for pid in left:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    left = kill_left(mark, namespaces, 0 if job.poll() is None else 5)
     job.wait()
-    return len(left)
+    return left
 
 
-def run_job(command, folder, stall, limit):
+def run_job(command, folder, stall, limit, namespaces):
     """Runs one job. Returns (exit code or None if it was ended here, seconds)."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     begin = moved = time.monotonic()
@@ -93,10 +107,12 @@ def run_job(command, folder, stall, limit):
             total = sum(path.stat().st_size for path in folder.glob("rank*"))
             if total != size: size, moved = total, now
             if now - moved > stall or now - begin > limit:
-                left = end_job(job, mark)
+                left = end_job(job, mark, namespaces)
                 output.write(f"\nmpi4py_suite: ended after {now - begin:.0f} s, {left} processes were left\n".encode())
                 return None, now - begin
-    return job.returncode, time.monotonic() - begin
+        seconds = time.monotonic() - begin
+        if left := kill_left(mark, namespaces, 5): output.write(f"\nmpi4py_suite: {left} processes were left\n".encode())
+    return job.returncode, seconds
 
 
 def run_module(module, prefix, args, out):
@@ -108,7 +124,7 @@ def run_module(module, prefix, args, out):
         (folder / "done").write_text("".join(f"*{test}\n" for test in results))
         command = prefix + [args.python, str(RECORD), str(folder), str(args.suite / "main.py"), "-v", "-i", f"^{module}\\.py$",
                             "--xfile", str(folder / "done")]
-        code, took = run_job(command, folder, args.stall, args.limit)
+        code, took = run_job(command, folder, args.stall, args.limit, args.namespaces)
         seconds += took
         new = results_of(read_records(folder), args.ranks, code is None)
         if not new and code != 0 and not results: new = {f"{module} (no test began)": "hung" if code is None else "died"}
@@ -191,6 +207,8 @@ def main():
     one.add_argument("--modules", default="", metavar="REGEX", help="only modules whose names match")
     one.add_argument("--stall", type=float, default=60, metavar="SECONDS")
     one.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="of one job")
+    one.add_argument("--namespaces", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+                     help="network namespaces that are the hosts: nothing but sshd runs there after a job")
     one.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="of the launcher; the last argument")
     both = commands.add_parser("table")
     both.set_defaults(call=table)
