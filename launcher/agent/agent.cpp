@@ -268,8 +268,10 @@ void AgentLoop::pass_news() {
 void AgentLoop::pass_to_mpi(const Message& message) {
   if (const auto* fence = std::get_if<FenceOut>(&message)) pmi_.take(FenceOut(*fence));
   if (const auto* names = std::get_if<NameAnswer>(&message)) {
-    if (names->id == 0) pmi_.take(*names);
-    if (names->id != 0) pmix_.send(message);
+    if (names->id == 0)
+      pmi_.take(*names);
+    else
+      pmix_.send(message);
   }
   const bool of_pmix =
       std::holds_alternative<FenceOut>(message) || std::holds_alternative<ModexAsk>(message) ||

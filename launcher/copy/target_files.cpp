@@ -172,11 +172,10 @@ std::string TargetFiles::open_part(const std::string& path, bool create, struct 
   constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
   for (int i = 0; i < kMostOpens; ++i) {
     // On a shared file system a file that root has made may belong to nobody.
-    bool is_new = false;
     if (create)
       file_.reset(
           ::openat(place.folder, part.c_str(), kFlags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
-    is_new = create && file_;
+    const bool is_new = create && file_;
     if (!is_new) file_.reset(::openat(place.folder, part.c_str(), kFlags));
     if (!file_ && errno == ENOENT && create) continue;
     if (!file_) return errno == ENOENT ? changed(path) : why("write", path, errno);

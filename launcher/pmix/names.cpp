@@ -107,7 +107,7 @@ void PmixHost::ask(NameAsk&& message, std::chrono::seconds limit, pmix_op_cbfunc
                     .found = found,
                     .call = call,
                     .rank = message.rank,
-                    .wanted = message.names.size()},
+                    .names = message.names.size()},
                    limit);
   write(message);
 }
@@ -129,7 +129,7 @@ void PmixHost::take(const NameAnswer& message) {
     packed.unpack(&data.value, 1, PMIX_VALUE);
     if (!packed.good) status = PMIX_ERR_UNPACK_FAILURE;
   }
-  if (status == PMIX_SUCCESS && list.size() < asked->wanted)
+  if (status == PMIX_SUCCESS && list.size() < asked->names)
     status = list.empty() ? PMIX_ERR_NOT_FOUND : PMIX_ERR_PARTIAL_SUCCESS;
   asked->found(status, list.data(), list.size(), asked->call);
   for (pmix_pdata_t& data : list) PMIX_PDATA_DESTRUCT(&data);

@@ -92,7 +92,7 @@ class PmixHost {
     pmix_lookup_cbfunc_t found = nullptr;
     void* call = nullptr;
     std::int32_t rank = 0;   // that asks about names
-    std::size_t wanted = 0;  // names of a lookup
+    std::size_t names = 0;  // of a lookup
     Clock::time_point due = Clock::time_point::max();
   };
   std::uint64_t add(Asked asked, std::chrono::seconds limit);

@@ -9,6 +9,21 @@
 using namespace ds::launcher;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// A job of three nodes that has lost one and runs on the others. Agent 3 reaches the lost host.
+JobState without(int lost, std::initializer_list<int> others) {
+  JobState job = started(3, 1, elastic(1, 3));
+  job.on(AgentLost{lost, fmt::format("n{}: reset", lost)}, kT0);
+  for (const int rank : others) job.on(signaled(rank, SIGTERM), kT0);
+  clear(job, others);
+  ready(job, others);
+  job.on(AgentGreeted{3}, kT0 + 5s);
+  return job;
+}
+
+}  // namespace
+
 TEST_CASE("nodes are chosen once the hosts are there; those beyond MAX wait") {
   JobState job(placement_of(4, 2), elastic(2, 3));
   CHECK(text_of(job.on(Start{}, kT0)) == "open 0, open 1, open 2, open 3");
@@ -131,12 +146,7 @@ TEST_CASE("a host that fails at the start is dialed again and named, unless it d
 }
 
 TEST_CASE("leftover processes of a lost host are said when they are killed, and only then") {
-  JobState job = started(3, 1, elastic(1, 3));
-  job.on(AgentLost{2, "n2: reset"}, kT0);
-  for (const int rank : {0, 1}) job.on(signaled(rank, SIGTERM), kT0);
-  clear(job, {0, 1});
-  ready(job, {0, 1});
-  job.on(AgentGreeted{3}, kT0 + 5s);
+  JobState job = without(2, {0, 1});
   CHECK(said_by(job.on(AgentSwept{3, 2}, kT0 + 5s)) ==
         "n2 was reached again: 2 leftover processes were killed there\n"
         "n2 is ready and joins at the next restart\n");
@@ -166,12 +176,7 @@ TEST_CASE("where not all hosts that wait have room, it is said how many join") {
 }
 
 TEST_CASE("a lost host that answers joins at the next restart, behind the survivors") {
-  JobState job = started(3, 1, elastic(1, 3));
-  job.on(AgentLost{0, "n0: reset"}, kT0);
-  for (const int rank : {1, 2}) job.on(signaled(rank, SIGTERM), kT0);
-  clear(job, {1, 2});
-  ready(job, {1, 2});
-  job.on(AgentGreeted{3}, kT0 + 5s);
+  JobState job = without(0, {1, 2});
   CHECK(said_by(job.on(AgentSwept{3, 0}, kT0 + 5s)) == "n0 is ready and joins at the next restart\n");
   CHECK(job.placement().epoch == 1);
   job.on(exited(0, 7), kT0 + 6s);
