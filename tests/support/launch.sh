@@ -50,10 +50,10 @@ background() {
   launcher=$!
 }
 
-# wait_for COMMAND...: until it succeeds; dies after 20 s.
+# wait_for COMMAND...: until it succeeds; dies after 40 s, longer than a host that cannot join waits for its next check.
 wait_for() {
   local tries
-  for ((tries = 0; tries < 400; ++tries)); do
+  for ((tries = 0; tries < 800; ++tries)); do
     "$@" && return
     sleep 0.05
   done

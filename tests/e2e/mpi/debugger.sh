@@ -32,7 +32,15 @@ while $i < *(int*)&MPIR_proctable_size
   set $i = $i + 1
 end'
 echo "$words" >table.gdb
-read_table() { gdb -nx -batch -p "$1" -x table.gdb 2>gdb.err | grep -E '^(state|rank) ' >table; }
+# The table is complete a moment after the last rank runs.
+read_table() {
+  local try
+  for ((try = 0; try < 20; ++try)); do
+    gdb -nx -batch -p "$1" -x table.gdb 2>gdb.err | grep -E '^(state|rank) ' >table
+    grep -q '^state 1' table && return
+    sleep 0.1
+  done
+}
 # want_table EPOCH HOST...: a row for each rank, with the pid that the rank has written.
 want_table() {
   local epoch=$1 rank=0
