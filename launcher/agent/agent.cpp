@@ -20,7 +20,6 @@ AgentLoop::AgentLoop(const AgentSetup& setup)
       root_(setup.root),
       output_(channel_),
       next_look_(Clock::now() + StopWatch::kPeriod) {
-  run_before_ranks();
   raise_open_files();  // A rank needs three, and one for its log file.
   kept_ = KeptStore(most_open_files() / 2);
 }

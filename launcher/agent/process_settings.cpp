@@ -1,6 +1,5 @@
 #include "launcher/agent/process_settings.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include "engine/base/split.h"
-#include "engine/base/unique_fd.h"
 
 namespace ds::launcher {
 namespace {
@@ -119,14 +117,6 @@ std::size_t most_open_files() {
 
 void give_back_open_files() {
   if (files_before) ::setrlimit(RLIMIT_NOFILE, &*files_before);
-}
-
-void run_before_ranks() {
-  constexpr std::string_view kNice = "-15";
-  const pid_t session = ::getsid(0);
-  if (session != ::getpid() && session != ::getppid()) return;
-  const UniqueFd file(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
-  if (file) (void)!::write(file.get(), kNice.data(), kNice.size());
 }
 
 std::vector<ResourceLimit> limits_of_this_process() {

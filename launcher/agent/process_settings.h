@@ -57,9 +57,4 @@ struct LimitToSet {
 /// skipped.
 std::vector<LimitToSet> limits_to_set(const std::vector<ResourceLimit>& wanted);
 
-/// Lets this process run before ranks that fill every processor. Linux divides processors among
-/// sessions (sched(7), autogroup), and each rank has one of its own. Only a privileged process may
-/// do this; for others nothing changes. Changes nothing in a user's session.
-void run_before_ranks();
-
 }  // namespace ds::launcher

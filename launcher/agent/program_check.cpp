@@ -84,7 +84,7 @@ void ProgramCheck::start(const Check& check, Clock::time_point now) {
 }
 
 void ProgramCheck::stop() {
-  if (pid_ != 0) ::kill(-pid_, SIGKILL);  // it leads its session
+  if (pid_ != 0) ::kill(-pid_, SIGKILL);  // it leads its process group
   pid_ = 0;
   kill_at_ = Clock::time_point::max();
   streams_ = {};

@@ -171,9 +171,9 @@ class Shim {
 }  // namespace
 
 int run_shim(ShimSetup setup) {
-  // Linux divides processors among sessions (sched(7), autogroup). An agent with 150 shims in its
-  // session had the share of one rank: beside ranks that spin, its heartbeats stopped for 8 s.
-  ::setsid();
+  // Not a session: Linux divides processors among sessions (sched(7), autogroup). Ranks that wait
+  // for each other by sched_yield() on one core, and the agent that they wait for, must share one.
+  ::setpgid(0, 0);
   forget_proc();
   forget_handlers();
   // The first ones become kPmiFd and kRankChannelFd.

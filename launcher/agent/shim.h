@@ -27,7 +27,7 @@ struct SpawnSetup {
   int pmi_fd = -1;                          // the rank gets it by this number; -1: none
   int channel_fd = -1;                      // the rank channel, as pmi_fd
   int cgroup_fd = -1;                       // folder of a cgroup; -1: that of the parent
-  bool on_terminal = false;                 // stdout_fd becomes the controlling terminal
+  bool on_terminal = false;                 // leads a session on the terminal stdout_fd
   bool suspended = false;                   // stops right after exec
   std::vector<unsigned long> processors{};  // by affinity_mask(); empty: those of the parent
   std::vector<unsigned long> memory{};      // preferred NUMA nodes, by affinity_mask()
@@ -40,9 +40,9 @@ struct SpawnResult {
   int error_number = 0;
 };
 
-/// Forks, executes, and waits until exec has worked or failed. The rank gets its own session,
-/// default signals, no other descriptors than pmi_fd and channel_fd, and SIGKILL when this process
-/// dies. Only async-signal-safe calls run between fork and exec.
+/// Forks, executes, and waits until exec has worked or failed. The rank leads a process group, and
+/// gets default signals, no other descriptors than pmi_fd and channel_fd, and SIGKILL when this
+/// process dies. Only async-signal-safe calls run between fork and exec.
 SpawnResult spawn_rank(const SpawnSetup& setup);
 
 /// From shim to agent, as plain memory: both are the same program.

@@ -117,8 +117,12 @@ SpawnResult become_rank(const SpawnSetup& setup, ExecPlan& plan, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   // Otherwise the parent died before prctl(). 0: it is outside of the PID namespace.
   if (const pid_t now = ::getppid(); now != parent && now != 0) ::_exit(1);
-  ::setsid();
-  if (setup.on_terminal) ::ioctl(setup.stdout_fd, TIOCSCTTY, 0);
+  if (setup.on_terminal) {
+    ::setsid();
+    ::ioctl(setup.stdout_fd, TIOCSCTTY, 0);
+  } else {
+    ::setpgid(0, 0);
+  }
   ::dup2(setup.stdin_fd >= 0 ? setup.stdin_fd : ::open("/dev/null", O_RDONLY), 0);
   ::dup2(setup.stdout_fd, 1);
   ::dup2(setup.stderr_fd, 2);
