@@ -43,8 +43,9 @@ void set_map(MpiWords& part, const ForeignGiven& given) {
   std::replace(text.begin(), text.end(), ',', ':');  // Open MPI takes either between modifiers
   for (const std::string& word : split_list(text, ':')) {
     if (word == "rankfile" || word.starts_with("pe-list="))
-      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                  "use slot, node, numa, socket, core or ppr:N:PART");
+      usage_error(
+          fmt::format("{}: {} {} is not supported", part.program, given.name, given.values[0]),
+          "use slot, node, numa, socket, core or ppr:N:PART");
     if (word == "oversubscribe") {
       part.oversubscribe = true;
     } else if (word == "nolocal") {
