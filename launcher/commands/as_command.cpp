@@ -148,7 +148,7 @@ int run_translated(const Disguise& disguise, const std::vector<std::string>& wor
   }
   const bool version = !words.empty() && words[0] == "--version";
   const bool short_version = !words.empty() && words[0] == "-V" && disguise.name != "pdsh";
-  if (version || short_version) return print(version_text());
+  if (version || short_version) return print(disguise_version(disguise.name));
   const Disguised meant =
       read_words([&] { return disguise.translate(disguise.name, words, surroundings()); });
   for (const SecretPlace& place : meant.secrets) blank_value(argv[place.word + 1] + place.offset);

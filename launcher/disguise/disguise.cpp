@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "launcher/cli/command.h"
 #include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
@@ -55,6 +56,13 @@ Error in_words_of(const Disguise& disguise, bool linked, std::span<const std::st
   if (hint.starts_with("see dslaunch ") && hint.ends_with(" --help"))
     hint = fmt::format("see {}{} --help", linked ? "" : "dslaunch as ", disguise.name);
   return {error.kind(), message, std::move(hint)};
+}
+
+std::string disguise_version(std::string_view program) {
+  std::string names;
+  for (const Disguise& disguise : kDisguises) names.append(", ").append(disguise.name);
+  return fmt::format("{}: {}dslaunch answers to the names {}\n", program, version_text(),
+                     names.substr(2));
 }
 
 std::string disguise_help(const Disguise& disguise) {

@@ -72,6 +72,9 @@ std::string shell_quoted(const std::string& word);
 Error in_words_of(const Disguise& disguise, bool linked, std::span<const std::string> words,
                   const Error& error);
 
+/// Returns what `program --version` prints: the program, the version of dslaunch, and all names.
+std::string disguise_version(std::string_view program);
+
 /// Returns the complete --help of a disguise.
 std::string disguise_help(const Disguise& disguise);
 

@@ -34,6 +34,10 @@ class Translator {
       groups.push_back(read_group(job, at, end));
       at = end + 1;
     }
+    if (job.version) {
+      out_.text = disguise_version(program_);
+      return std::move(out_);
+    }
     hydra_ = hydra_ || job.hydra;
     note_what_is_lost(job);
     const bool trains = is_train_form(groups.front().program);

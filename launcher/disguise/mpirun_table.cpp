@@ -87,6 +87,7 @@ constexpr std::string_view kDebugger =
 constexpr std::string_view kDebug = "use dslaunch's --dry-run, --verdict and --log-level";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
+    {{"-V,-version", "", Fate::taken, "print the version"}, take_flag<&MpiWords::version>},
     {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
      [](MpiWords& part, const Given& given) {

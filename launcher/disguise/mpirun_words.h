@@ -33,6 +33,7 @@ struct MpiWords : MpiProgramWords {
   std::optional<std::string> bind{}, cores_per_rank{};
   bool report_bindings = false, display_map = false;
   bool no_local = false, oversubscribe = false, timestamps = false, dry_run = false;
+  bool version = false;
   bool hydra = false;                  // an option was given that only Hydra has
   std::vector<std::string> modules{};  // names of --mca for a launcher
   std::vector<std::string> notes{};

@@ -74,7 +74,7 @@ Disguised translate_pdcp(std::string_view program, std::span<const std::string> 
   Disguised out;
   out.notes = notes_of(shapes, read);
   if (pdcp.help) out.text = disguise_help(*find_disguise(program));
-  if (pdcp.version) out.text = version_text();
+  if (pdcp.version) out.text = disguise_version(program);
   if (out.text) return out;
   const std::span<const std::string> paths = words.subspan(read.rest);
   if (paths.size() < 2)

@@ -140,7 +140,7 @@ Disguised translate_pdsh(std::string_view program, std::span<const std::string> 
   if (pdsh.help)
     out.text = disguise_help(*find_disguise(program));
   else if (pdsh.version || pdsh.modules)
-    out.text = fmt::format("{}{}", pdsh.version ? version_text() : "", kModules);
+    out.text = fmt::format("{}{}", pdsh.version ? disguise_version(program) : "", kModules);
   if (out.text) return out;
   const std::vector<PdshTarget> targets = pdsh_targets(pdsh.hosts, around);
   const std::string rcmd = pdsh_rcmd(program, pdsh.rcmd, targets, around);

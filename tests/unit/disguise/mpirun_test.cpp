@@ -170,6 +170,11 @@ TEST_CASE("mpirun: variables, the last one of a name; values that nobody else sh
   CHECK(seen.secrets == std::vector<SecretPlace>{{1, 2}, {3, 2}, {5, 2}, {7, 5}});
 }
 
+TEST_CASE("mpirun: the version, wherever the option stands") {
+  CHECK(translate("mpirun -np 2 --version a").text->starts_with("mpirun: dslaunch "));
+  CHECK(translate("mpiexec.hydra -V").text->starts_with("mpiexec.hydra: dslaunch "));
+}
+
 TEST_CASE("mpirun: several programs") {
   CHECK(
       meant("mpirun -np 1 -x A=1 ./master : -np 3 -H b -wdir /w ./worker : ./rest x") ==
