@@ -106,6 +106,9 @@ want 0 '3 files were equal already'
 copy_to rcopy 'node[1-3]' -r "$dir/disk/tree" back
 want 0
 [ "$(state tree | sha256sum)" = "$(state back/tree.node3 | sha256sum)" ] || fail "rcopy of a folder"
+copy_to rcopy 'node[1-3]' /proc/sys/kernel/ostype /proc/meminfo back
+want 0 '2 files from 3 of 3 nodes'
+[ "$(cat back/ostype.node3)" = Linux ] && grep -q MemTotal back/meminfo.node1 || fail "rcopy of /proc"
 copy_to rcopy 'node[1-3]' "$dir/disk/l*" "$dir/disk/w*k" patterns
 want 0 '2 files from 3 of 3 nodes'
 [ "$(cat patterns/log.node2)" = "of node2" ] && [ -f "patterns/with blank.node3" ] || fail "rcopy with patterns"

@@ -128,6 +128,38 @@ TEST_CASE("a file that changes while it is copied") {
   CHECK(source.problem(0) == path + " changed while it was copied; copy it again");
 }
 
+TEST_CASE("a log that grows while it is copied is copied as far as it was") {
+  const ds::test::TempFolder folder;
+  const std::string path = folder / "a";
+  write_text(path, "hello");
+  SharedSource source(list_sources({path}, false), 1);
+  write_text(path, "hello world");
+  CHECK(text_of(source) == "hello");
+  source.check(0);
+  CHECK(source.problem(0).empty());
+  Hasher hasher(1);
+  hasher.add(std::as_bytes(std::span("hello", 5)));
+  CHECK(source.digest(0, 5) == hasher.digest());
+}
+
+TEST_CASE("files that do not tell their size are copied as they are read") {
+  for (const char* path : {"/proc/sys/kernel/ostype", "/sys/devices/system/cpu/online"}) {
+    std::ifstream file(path);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    if (text.empty()) continue;  // no /sys here
+    SharedSource source(list_sources({path}, false), 1);
+    REQUIRE(source.entries().size() == 1);
+    CHECK(source.entries()[0].size == text.size());
+    CHECK(text_of(source) == text);
+    source.check(0);
+    CHECK(source.problem(0).empty());
+  }
+  const ds::test::TempFolder folder;
+  write_text(folder / "empty", "");
+  CHECK(list_sources({folder / "empty"}, false).entries.at(0).size == 0);
+  CHECK(list_sources({"/proc/self/mem"}, false).problem.starts_with("/proc/self/mem: "));
+}
+
 TEST_CASE("patterns stand for names; a name that exists stands for itself") {
   const ds::test::TempFolder folder;
   const std::string root = folder / ".";
