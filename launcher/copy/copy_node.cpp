@@ -198,7 +198,7 @@ class CopyNode : public RelayFiles {
   void list() {
     list_ = list_sources(expand_patterns(task_.paths), task_.recursive);
     for (const CopyEntry& entry : list_.entries) send(entry);
-    send(CopyListed{list_.problem});
+    send(CopyListed{list_.problem.empty() ? list_.skipped : list_.problem});
   }
   /// The root has a file of the same size, or a part of it.
   void on(const CopyClaim& claim) {

@@ -43,7 +43,8 @@ class Lister {
  public:
   Lister(SourceList& list, bool recursive) : list_(list), recursive_(recursive) {}
 
-  void add(const std::string& place, const std::string& path) {
+  /// `named`: the user named it.
+  void add(const std::string& place, const std::string& path, bool named) {
     struct stat known {};
     const int flags = recursive_ ? AT_SYMLINK_NOFOLLOW : 0;
     if (::fstatat(AT_FDCWD, place.c_str(), &known, flags) != 0)
@@ -68,7 +69,8 @@ class Lister {
       if (!recursive_) return refuse(place, "is a folder; copy folders with -r");
       entry.kind = EntryKind::folder;
     } else {
-      return refuse(place, "is not a file, folder or link");
+      constexpr const char* kWhy = "is not a file, folder or link";
+      return named ? refuse(place, kWhy) : count(list_.skipped, skipped_, "skipped " + place, kWhy);
     }
     const bool folder = entry.kind == EntryKind::folder;
     list_.entries.push_back(std::move(entry));
@@ -76,12 +78,20 @@ class Lister {
     if (folder) add_content(SourcePlace(list_.places.back()), path);
   }
   void refuse(const std::string& place, const std::string& why) {
-    if (list_.problem.empty()) list_.problem = fmt::format("{}: {}", place, why);
-    ++refused_;
+    count(list_.problem, refused_, place, why);
   }
-  [[nodiscard]] std::size_t refused() const { return refused_; }
+  /// Adds how many others there are.
+  void finish() {
+    if (refused_ > 1) list_.problem += fmt::format(" (and {} more)", refused_ - 1);
+    if (skipped_ > 1) list_.skipped += fmt::format(" (and {} more)", skipped_ - 1);
+  }
 
  private:
+  /// Keeps the first of several texts, and counts all.
+  static void count(std::string& first, std::size_t& number, const std::string& place,
+                    const std::string& why) {
+    if (number++ == 0) first = fmt::format("{}: {}", place, why);
+  }
   /// Keeps the content of a file that has another size than it says.
   bool read_content(CopyEntry& entry, SourcePlace& source, const struct stat& known) {
     std::string problem;
@@ -111,12 +121,13 @@ class Lister {
     std::ranges::sort(names);
     for (const std::string& name : names)
       if (name != "." && name != ".." && !name.ends_with(".dslaunch-part"))
-        add(place.path + "/" + name, path + "/" + name);
+        add(place.path + "/" + name, path + "/" + name, false);
   }
 
   SourceList& list_;
   bool recursive_;
   std::size_t refused_ = 0;
+  std::size_t skipped_ = 0;
   std::size_t kept_ = 0;  // bytes
 };
 
@@ -143,9 +154,9 @@ SourceList list_sources(const std::vector<std::string>& paths, bool recursive) {
     else if (!names.insert(name).second)
       lister.refuse(place, "has the same name as another source; copy it in a command of its own");
     else
-      lister.add(place, name);
+      lister.add(place, name, true);
   }
-  if (lister.refused() > 1) list.problem += fmt::format(" (and {} more)", lister.refused() - 1);
+  lister.finish();
   return list;
 }
 

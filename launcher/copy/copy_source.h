@@ -32,6 +32,7 @@ struct SourceList {
   std::vector<CopyEntry> entries;    // a folder before its content
   std::vector<SourcePlace> places;   // of each entry
   std::string problem{};            // the first source that cannot be copied, and how many others
+  std::string skipped{};            // the first device, pipe or socket in a folder, as problem
 };
 
 /// Lists the sources. `recursive`: folders with their content, and links as links; otherwise a link

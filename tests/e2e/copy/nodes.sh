@@ -77,6 +77,15 @@ want 65 'cannot copy tree: is a folder; copy folders with -r'
 copy_to copy node1 none "$dir/disk/"
 want 65 'cannot copy none: No such file or directory'
 
+mkdir special
+echo x > special/file
+mkfifo special/pipe
+copy_to copy 'node[1-3]' -r special "$dir/disk/"
+want 1 'dslaunch: skipped special/pipe: is not a file, folder or link' '1 file to 3 of 3 nodes'
+at 3 test -f "$dir/disk/special/file" || fail "the file beside a pipe"
+copy_to copy node1 special/pipe "$dir/disk/"
+want 65 'cannot copy special/pipe: is not a file, folder or link'
+
 # Failures of one node; the others go on.
 at 2 rm -rf "$dir/disk/big"
 at 2 mkdir "$dir/disk/big"

@@ -160,6 +160,20 @@ TEST_CASE("files that do not tell their size are copied as they are read") {
   CHECK(list_sources({"/proc/self/mem"}, false).problem.starts_with("/proc/self/mem: "));
 }
 
+TEST_CASE("pipes in a folder are skipped; one that is named is refused") {
+  const ds::test::TempFolder folder;
+  std::filesystem::create_directory(folder / "d");
+  write_text(folder / "d/file", "x");
+  for (const char* name : {"d/p", "d/q"}) REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
+  const SourceList list = list_sources({folder / "d"}, true);
+  CHECK(paths_of(list) == std::vector<std::string>{"d", "d/file"});
+  CHECK(list.problem.empty());
+  CHECK(list.skipped ==
+        "skipped " + (folder / "d/p") + ": is not a file, folder or link (and 1 more)");
+  CHECK(list_sources({folder / "d/q"}, true).problem ==
+        folder / "d/q" + ": is not a file, folder or link");
+}
+
 TEST_CASE("patterns stand for names; a name that exists stands for itself") {
   const ds::test::TempFolder folder;
   const std::string root = folder / ".";
