@@ -15,12 +15,13 @@ namespace ds::launcher {
 
 namespace {
 
-/// Replaces "dslaunch --help" in the error's hint by the subcommand's own help.
+constexpr std::string_view kSeeHelp = "see dslaunch --help";
+
+/// Replaces "see dslaunch --help" in the error's hint by the subcommand's own help.
 Error with_help_of(const Command& command, const Error& error) {
-  constexpr std::string_view kHelp = "dslaunch --help";
   std::string hint = error.hint();
-  if (const std::size_t at = hint.find(kHelp); at != std::string::npos)
-    hint.replace(at, kHelp.size(), fmt::format("dslaunch {} --help", command.name));
+  if (const std::size_t at = hint.find(kSeeHelp); at != std::string::npos)
+    hint.replace(at, kSeeHelp.size(), fmt::format("see dslaunch {} --help", command.name));
   return {error.kind(), error.what(), std::move(hint)};
 }
 
@@ -69,7 +70,9 @@ std::optional<std::vector<std::string>> read_command(const Command& command, Opt
   table.add({"Options", kHelpShape, [&asked](const GivenOption&) { asked = true; }});
   std::vector<std::string> rest;
   try {
-    rest = table.read({argv + 1, argv + argc}, words);
+    // Only those that end their options at a command run a program with options of its own.
+    rest = table.read({argv + 1, argv + argc}, words,
+                      words == Words::command ? kHelpOrDashes : kSeeHelp);
   } catch (const Error& error) {
     throw with_help_of(command, error);
   }

@@ -30,6 +30,9 @@ constexpr std::string_view kAsMpirun =
 constexpr std::string_view kHasPrefix =
     "each line already begins with its rank; change that with --prefix";
 
+constexpr std::string_view kAllHosts = "use -g '*'";
+constexpr std::string_view kCopies = "use dslaunch copy or dslaunch rcopy";
+
 constexpr ForeignName kNames[] = {
     {"-N", "--ppn", kRanksOfHost},
     {"--nproc-per-node", "--ppn", kRanksOfHost},
@@ -61,6 +64,19 @@ constexpr ForeignName kNames[] = {
     {"--launcher", "--np", kAsDeepspeed},
     {"--no-ssh", "--np", kAsDeepspeed},
     {"--ssh-port", "--hostfile", "write port=2222 after the host in the hostfile"},
+    {"-a", "-g", kAllHosts},
+    {"--all", "-g", kAllHosts},
+    {"--group", "-g", "use -g GROUP"},
+    {"--user", "-l", "use -l USER"},
+    {"--command-timeout", "-u", "use -u SECONDS"},
+    {"--dshbak", "--here", "use -b"},
+    {"--maxrc", "--here", "use -S"},
+    {"-c", "--here", kCopies},
+    {"--copy", "--here", kCopies},
+    {"--rcopy", "--here", kCopies},
+    {"--recursive", "--quick", "use -r"},
+    {"--preserve", "--quick", "use -p"},
+    {"--dest", "--quick", "the last word is the target"},
 };
 
 /// Returns the hint for `typed` (with its dashes). Returns an empty text if the option is unknown

@@ -134,19 +134,23 @@ int run_at_prompt(const Disguised& meant) {
   }
 }
 
-/// Runs the command line of `disguise`; argv[0] is its name.
-int run_as_launcher(const Disguise& disguise, int argc, char** argv, bool print_only) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+/// How the user named a launcher.
+enum class Named { by_link, by_as, to_print };
+
+/// Runs the command line of `disguise`; argv[0] is its name. `words`: the others.
+int run_translated(const Disguise& disguise, const std::vector<std::string>& words, char** argv,
+                   bool print_only) {
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h"))
     return print(disguise_help(disguise));
   if (disguise.translate == nullptr) {
-    if (print_only) usage_error("dshbak has no equivalent options", "see -b of dslaunch exec");
+    if (print_only) usage_error("it has no equivalent options", "see -b of dslaunch exec");
     return run_dshbak(read_dshbak(words));
   }
   const bool version = !words.empty() && words[0] == "--version";
   const bool short_version = !words.empty() && words[0] == "-V" && disguise.name != "pdsh";
-  if (version || short_version) return print(version_text());
-  const Disguised meant = read_words([&] { return disguise.translate(words, surroundings()); });
+  if (version || short_version) return print(disguise_version(disguise.name));
+  const Disguised meant =
+      read_words([&] { return disguise.translate(disguise.name, words, surroundings()); });
   for (const SecretPlace& place : meant.secrets) blank_value(argv[place.word + 1] + place.offset);
   for (const std::string& note : meant.notes)
     std::fputs(fmt::format("dslaunch: as {}: {}\n", disguise.name, note).c_str(), stderr);
@@ -157,6 +161,15 @@ int run_as_launcher(const Disguise& disguise, int argc, char** argv, bool print_
     return print(line + "\n");
   }
   return meant.prompt.empty() ? run_own(meant.words) : run_at_prompt(meant);
+}
+
+int run_as_launcher(const Disguise& disguise, int argc, char** argv, Named named) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    return run_translated(disguise, words, argv, named == Named::to_print);
+  } catch (const Error& error) {
+    throw in_words_of(disguise, named == Named::by_link, words, error);
+  }
 }
 
 [[noreturn]] void fail_name(std::string_view typed) {
@@ -177,7 +190,8 @@ int run_as(int argc, char** argv) {
   if (print_only) ++at;
   const Disguise* disguise = at < argc ? find_disguise(argv[at]) : nullptr;
   if (disguise == nullptr) fail_name(at < argc ? argv[at] : "");
-  return run_as_launcher(*disguise, argc - at, argv + at, print_only);
+  return run_as_launcher(*disguise, argc - at, argv + at,
+                         print_only ? Named::to_print : Named::by_as);
 }
 
 }  // namespace
@@ -191,7 +205,7 @@ const Command kAsCommand = {.name = "as",
 std::optional<int> run_disguised(int argc, char** argv) {
   const Disguise* disguise = argc > 0 ? find_disguise(argv[0]) : nullptr;
   if (disguise == nullptr) return std::nullopt;
-  return run_as_launcher(*disguise, argc, argv, false);
+  return run_as_launcher(*disguise, argc, argv, Named::by_link);
 }
 
 }  // namespace ds::launcher

@@ -175,7 +175,7 @@ constexpr std::string_view kRcopyDetails =
     R"(Gets files, and with -r folders, from every node and writes each to FOLDER/NAME.HOST, also with a
 single node. FOLDER is made if it does not exist. Relative sources start at the home directory. A
 file gets its name once all of its bytes are there and their digest agrees. A file that is equal
-already is not sent, and an interrupted copy is resumed.
+already is not sent, and an interrupted copy is resumed. Nodes expand patterns: quote '/var/log/*'.
 
 Exit code: as for dslaunch copy.)";
 

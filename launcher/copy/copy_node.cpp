@@ -21,6 +21,7 @@
 #include "launcher/copy/copy_frames.h"
 #include "launcher/copy/copy_source.h"
 #include "launcher/copy/relay.h"
+#include "launcher/copy/source_paths.h"
 #include "launcher/copy/target_files.h"
 
 namespace ds::launcher::copy {
@@ -195,9 +196,9 @@ class CopyNode : public RelayFiles {
     if (target_ && target_->problem()) fail(*target_->problem());
   }
   void list() {
-    list_ = list_sources(task_.paths, task_.recursive);
+    list_ = list_sources(expand_patterns(task_.paths), task_.recursive);
     for (const CopyEntry& entry : list_.entries) send(entry);
-    send(CopyListed{list_.problem});
+    send(CopyListed{list_.problem.empty() ? list_.skipped : list_.problem});
   }
   /// The root has a file of the same size, or a part of it.
   void on(const CopyClaim& claim) {

@@ -92,6 +92,7 @@ class CopyRun : public exec::ProgramInput {
     SourceList list = list_sources(request_.sources, request_.task.recursive);
     if (!list.problem.empty())
       throw Error(ErrorKind::config, "cannot copy " + list.problem, "nothing was copied");
+    skipped_ = std::move(list.skipped);
     role_ = std::make_unique<SendRole>(
         context_, request_.task, std::move(list), CopyTree(request_.children),
         [this](int node) { return addresses_[static_cast<std::size_t>(node)]; });
@@ -133,13 +134,15 @@ class CopyRun : public exec::ProgramInput {
   int report(exec::ExecOutcome& outcome) {
     join_results(context_.outcomes, outcome.results, said_);
     std::string text = failures_text(context_.names, context_.outcomes);
+    if (!skipped_.empty()) text += fmt::format("dslaunch: {}\n", printable(skipped_));
     const std::string nodes = exec::results_text(context_.names, outcome.results);
     if (!nodes.empty()) text += nodes + "\n";
     const char* const way = request_.task.gather ? "from" : "to";
     text += fmt::format("dslaunch: {}\n", summary_text(context_.outcomes, way, spent()));
     say(text);
     if (outcome.code != 0) return outcome.code;
-    return copy_code(context_.outcomes, outcome.results);
+    const int code = copy_code(context_.outcomes, outcome.results);
+    return code == 0 && !skipped_.empty() ? 1 : code;
   }
 
   asio::io_context& io_;
@@ -151,6 +154,7 @@ class CopyRun : public exec::ProgramInput {
   std::vector<CopyDecoder> decoders_;
   std::vector<std::string> said_;
   std::vector<std::string> addresses_;
+  std::string skipped_;  // what copy leaves out
   Clock::time_point begun_{};
   bool work_posted_ = false;
 };

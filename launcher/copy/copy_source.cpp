@@ -15,6 +15,7 @@
 #include <set>
 
 #include "engine/base/freed.h"
+#include "launcher/copy/source_paths.h"
 
 namespace ds::launcher::copy {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 constexpr std::size_t kBlocksKept = 64;
 constexpr std::size_t kFilesOpen = 64;
 constexpr std::size_t kHashAtOnce = 4 * SharedSource::kBlock;
+constexpr std::size_t kMostContent = std::size_t{64} << 20;  // of files without a size, in memory
 const Bytes kNoBytes;
 
 std::int64_t modified_of(const struct stat& known) {
@@ -32,12 +34,17 @@ bool is_same(const struct stat& known, const SourcePlace& place) {
   return known.st_dev == place.device && known.st_ino == place.inode;
 }
 
+std::string changed(const std::string& path) {
+  return fmt::format("{} changed while it was copied; copy it again", path);
+}
+
 /// Collects the entries of one walk.
 class Lister {
  public:
   Lister(SourceList& list, bool recursive) : list_(list), recursive_(recursive) {}
 
-  void add(const std::string& place, const std::string& path) {
+  /// `named`: the user named it.
+  void add(const std::string& place, const std::string& path, bool named) {
     struct stat known {};
     const int flags = recursive_ ? AT_SYMLINK_NOFOLLOW : 0;
     if (::fstatat(AT_FDCWD, place.c_str(), &known, flags) != 0)
@@ -46,10 +53,12 @@ class Lister {
                     .path = path,
                     .mode = known.st_mode & 07777U,
                     .modified = modified_of(known)};
+    SourcePlace source{place, known.st_dev, known.st_ino};
     if (path.size() > kMaxPathBytes) return refuse(place, "the path is too long");
     if (S_ISREG(known.st_mode)) {
       entry.size = static_cast<std::uint64_t>(known.st_size);
       if (::access(place.c_str(), R_OK) != 0) return refuse(place, std::strerror(errno));
+      if (may_hide_size(known) && !read_content(entry, source, known)) return;
     } else if (S_ISLNK(known.st_mode)) {
       entry.kind = EntryKind::link;
       std::string target(kMaxPathBytes, '\0');
@@ -60,20 +69,42 @@ class Lister {
       if (!recursive_) return refuse(place, "is a folder; copy folders with -r");
       entry.kind = EntryKind::folder;
     } else {
-      return refuse(place, "is not a file, folder or link");
+      constexpr const char* kWhy = "is not a file, folder or link";
+      return named ? refuse(place, kWhy) : count(list_.skipped, skipped_, "skipped " + place, kWhy);
     }
     const bool folder = entry.kind == EntryKind::folder;
     list_.entries.push_back(std::move(entry));
-    list_.places.push_back({place, known.st_dev, known.st_ino});
+    list_.places.push_back(std::move(source));
     if (folder) add_content(SourcePlace(list_.places.back()), path);
   }
   void refuse(const std::string& place, const std::string& why) {
-    if (list_.problem.empty()) list_.problem = fmt::format("{}: {}", place, why);
-    ++refused_;
+    count(list_.problem, refused_, place, why);
   }
-  [[nodiscard]] std::size_t refused() const { return refused_; }
+  /// Adds how many others there are.
+  void finish() {
+    if (refused_ > 1) list_.problem += fmt::format(" (and {} more)", refused_ - 1);
+    if (skipped_ > 1) list_.skipped += fmt::format(" (and {} more)", skipped_ - 1);
+  }
 
  private:
+  /// Keeps the first of several texts, and counts all.
+  static void count(std::string& first, std::size_t& number, const std::string& place,
+                    const std::string& why) {
+    if (number++ == 0) first = fmt::format("{}: {}", place, why);
+  }
+  /// Keeps the content of a file that has another size than it says.
+  bool read_content(CopyEntry& entry, SourcePlace& source, const struct stat& known) {
+    std::string problem;
+    const std::size_t most = std::max(kMostContent, kept_ + kPage) - kept_;
+    auto content = read_whole(source.path, known, most, problem);
+    if (!content) return refuse(source.path, problem), false;
+    if (content->size() == entry.size) return true;
+    kept_ += content->size();
+    entry.size = content->size();
+    source.content = std::move(content);
+    return true;
+  }
+
   void add_content(const SourcePlace& place, const std::string& path) {
     UniqueFd folder(::open(place.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat known {};
@@ -90,12 +121,14 @@ class Lister {
     std::ranges::sort(names);
     for (const std::string& name : names)
       if (name != "." && name != ".." && !name.ends_with(".dslaunch-part"))
-        add(place.path + "/" + name, path + "/" + name);
+        add(place.path + "/" + name, path + "/" + name, false);
   }
 
   SourceList& list_;
   bool recursive_;
   std::size_t refused_ = 0;
+  std::size_t skipped_ = 0;
+  std::size_t kept_ = 0;  // bytes
 };
 
 /// Returns the last name of a path, also of "." and "models/".
@@ -121,31 +154,36 @@ SourceList list_sources(const std::vector<std::string>& paths, bool recursive) {
     else if (!names.insert(name).second)
       lister.refuse(place, "has the same name as another source; copy it in a command of its own");
     else
-      lister.add(place, name);
+      lister.add(place, name, true);
   }
-  if (lister.refused() > 1) list.problem += fmt::format(" (and {} more)", lister.refused() - 1);
+  lister.finish();
   return list;
 }
 
 SourceFile::SourceFile(const CopyEntry& entry, const SourcePlace& place)
     : entry_(entry),
       place_(place),
-      file_(::open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (!file_) problem_ = fmt::format("cannot read {}: {}", place_.path, std::strerror(errno));
+      file_(place.content ? -1 : ::open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!file_ && !place.content)
+    problem_ = fmt::format("cannot read {}: {}", place_.path, std::strerror(errno));
   check();
 }
 
 void SourceFile::check() {
-  if (!problem_.empty()) return;
+  if (!problem_.empty() || place_.content) return;
   struct stat known {};
-  const bool same = ::fstat(file_.get(), &known) == 0 && is_same(known, place_) &&
-                    S_ISREG(known.st_mode) &&
-                    static_cast<std::uint64_t>(known.st_size) == entry_.size &&
-                    modified_of(known) == entry_.modified;
-  if (!same) problem_ = fmt::format("{} changed while it was copied; copy it again", place_.path);
+  const bool there =
+      ::fstat(file_.get(), &known) == 0 && is_same(known, place_) && S_ISREG(known.st_mode);
+  const auto size = static_cast<std::uint64_t>(known.st_size);
+  const bool unchanged = size == entry_.size && modified_of(known) == entry_.modified;
+  if (!there || (size <= entry_.size && !unchanged)) problem_ = changed(place_.path);
 }
 
 Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
+  if (place_.content) {
+    const auto begin = place_.content->begin() + static_cast<std::ptrdiff_t>(offset);
+    return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+  }
   Bytes bytes(count);
   std::size_t done = 0;
   while (problem_.empty() && done < count) {
@@ -153,7 +191,7 @@ Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
         ::pread(file_.get(), bytes.data() + done, count - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) problem_ = fmt::format("cannot read {}: {}", place_.path, std::strerror(errno));
-    if (got == 0) problem_ = fmt::format("{} changed while it was copied; copy it again", place_.path);
+    if (got == 0) problem_ = changed(place_.path);
     if (got > 0) done += static_cast<std::size_t>(got);
   }
   bytes.resize(done);

@@ -25,16 +25,19 @@ struct SourcePlace {
   std::string path{};
   dev_t device = 0;
   ino_t inode = 0;
+  std::shared_ptr<const Bytes> content{};  // set for a file that did not tell its size
 };
 
 struct SourceList {
   std::vector<CopyEntry> entries;    // a folder before its content
   std::vector<SourcePlace> places;   // of each entry
   std::string problem{};            // the first source that cannot be copied, and how many others
+  std::string skipped{};            // the first device, pipe or socket in a folder, as problem
 };
 
 /// Lists the sources. `recursive`: folders with their content, and links as links; otherwise a link
-/// stands for its file, and a folder is a problem.
+/// stands for its file, and a folder is a problem. Files of /proc and /sys, which do not tell their
+/// size, are read here.
 SourceList list_sources(const std::vector<std::string>& paths, bool recursive);
 
 /// One file of the list, open for reading.
@@ -44,6 +47,7 @@ class SourceFile {
   /// Reads up to `count` bytes at `offset`; fewer only with a problem.
   Bytes read(std::uint64_t offset, std::size_t count);
   /// Returns why the file cannot be copied: it cannot be read, or has changed since it was listed.
+  /// A file that has only grown, such as a log, is copied as far as it was.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// Looks once more whether the file has changed.
   void check();

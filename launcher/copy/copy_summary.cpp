@@ -75,6 +75,10 @@ void join_results(std::vector<NodeOutcome>& nodes, std::vector<exec::NodeResult>
     NodeOutcome& node = nodes[i];
     // In a tree the programs of nodes that have everything stay, for others to get files from.
     if (results[i].kind == Kind::timed_out && node.finished) results[i] = {};
+    if (results[i].kind == Kind::lost && !node.problem.empty()) {  // one line says both
+      node.problem.clear();
+      node.finished = false;
+    }
     if (results[i].kind != Kind::exited) continue;
     if (!results[i].end.status.success() && node.problem.empty())
       node.problem =

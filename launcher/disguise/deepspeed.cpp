@@ -130,9 +130,10 @@ void add_nodes(const DeepspeedWords& words, Disguised& out) {
 
 }  // namespace
 
-Disguised translate_deepspeed(std::span<const std::string> words, const Surroundings& around) {
+Disguised translate_deepspeed(std::string_view program, std::span<const std::string> words,
+                              const Surroundings& around) {
   const std::vector<ForeignOption> shapes = shapes_of(kDeepspeedTable);
-  const ForeignWords read = read_foreign("deepspeed", shapes, Spelling::argparse, words);
+  const ForeignWords read = read_foreign(program, shapes, Spelling::argparse, words);
   DeepspeedWords deepspeed;
   apply_foreign(kDeepspeedTable, read, deepspeed);
   Disguised out;
@@ -146,9 +147,9 @@ Disguised translate_deepspeed(std::span<const std::string> words, const Surround
   constexpr const char* kHosts[] = {"--hostfile", "--include", "--exclude", "--num-gpus"};
   if (std::ranges::none_of(kHosts, [&](const char* option) { return deepspeed.has(option); }))
     out.add("-n", "all");
-  const std::vector<std::string> program =
-      program_words("deepspeed", deepspeed.form, words.subspan(read.rest), around);
-  out.words.insert(out.words.end(), program.begin(), program.end());
+  const std::vector<std::string> command =
+      program_words(program, deepspeed.form, words.subspan(read.rest), around);
+  out.words.insert(out.words.end(), command.begin(), command.end());
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "launcher/cli/command.h"
 #include "launcher/cli/option_table.h"
 
 namespace ds::launcher {
@@ -21,9 +22,9 @@ constexpr Disguise kDisguises[] = {
     {"mpiexec", "as mpirun", kProgram, translate_mpirun, mpirun_options},
     {"pdsh", "one command on many hosts", "COMMAND ...", translate_pdsh, pdsh_options},
     {"pdcp", "files to many hosts", "SOURCE... TARGET", translate_pdcp, pdcp_options},
-    {"rpdcp", "files from many hosts", "SOURCE... FOLDER", translate_rpdcp, pdcp_options},
+    {"rpdcp", "files from many hosts", "SOURCE... FOLDER", translate_pdcp, pdcp_options},
     {"dshbak", "the filter for the output of pdsh", "[FILE...]", nullptr, dshbak_options},
-    {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", kProgram, translate_hydra,
+    {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", kProgram, translate_mpirun,
      mpirun_options},
 };
 
@@ -43,6 +44,25 @@ const Disguise* find_disguise(std::string_view program) {
   for (const Disguise& disguise : kDisguises)
     if (disguise.name == name) return &disguise;
   return nullptr;
+}
+
+Error in_words_of(const Disguise& disguise, bool linked, std::span<const std::string> words,
+                  const Error& error) {
+  const std::vector<ForeignOption> table = disguise.options();
+  std::string message = in_typed_words(error.what(), table, words);
+  if (error.kind() == ErrorKind::usage && !message.starts_with(disguise.name))
+    message = fmt::format("{}: {}", disguise.name, message);
+  std::string hint = in_typed_words(error.hint(), table, words);
+  if (hint.starts_with("see dslaunch ") && hint.ends_with(" --help"))
+    hint = fmt::format("see {}{} --help", linked ? "" : "dslaunch as ", disguise.name);
+  return {error.kind(), message, std::move(hint)};
+}
+
+std::string disguise_version(std::string_view program) {
+  std::string names;
+  for (const Disguise& disguise : kDisguises) names.append(", ").append(disguise.name);
+  return fmt::format("{}: {}dslaunch answers to the names {}\n", program, version_text(),
+                     names.substr(2));
 }
 
 std::string disguise_help(const Disguise& disguise) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "launcher/disguise/foreign_options.h"
 
 namespace ds::launcher {
@@ -50,10 +51,11 @@ struct Disguise {
   std::string_view name;
   std::string_view summary;
   std::string_view operands;  // after the options, for --help
-  /// Null: it is a filter that as_command runs. Errors:  Error{usage} for words that the launcher
-  /// does not know or that are not supported here;
+  /// `program` is the name. Null: it is a filter that as_command runs.
+  /// Errors:  Error{usage} for words that the launcher does not know or that are not supported;
   ///          Error{config} for values that do not fit this machine.
-  Disguised (*translate)(std::span<const std::string> words, const Surroundings& around);
+  Disguised (*translate)(std::string_view program, std::span<const std::string> words,
+                         const Surroundings& around);
   std::vector<ForeignOption> (*options)();  // all options, with what becomes of each
 };
 
@@ -64,6 +66,15 @@ const Disguise* find_disguise(std::string_view program);
 /// Quotes a word in single quotes for a shell.
 std::string shell_quoted(const std::string& word);
 
+/// Returns an error in the words of the user of a disguise, who has typed `words`: with its name,
+/// options as they were typed, and its own help. `linked`: the user typed its name, not `dslaunch
+/// as`.
+Error in_words_of(const Disguise& disguise, bool linked, std::span<const std::string> words,
+                  const Error& error);
+
+/// Returns what `program --version` prints: the program, the version of dslaunch, and all names.
+std::string disguise_version(std::string_view program);
+
 /// Returns the complete --help of a disguise.
 std::string disguise_help(const Disguise& disguise);
 
@@ -72,30 +83,32 @@ std::string disguise_help(const Disguise& disguise);
 /// Translates the options of PyTorch 1.13 to 2.10 and the variables PET_* that replace them. The
 /// ranks of this node start here, numbered within the whole job. This is torchrun's static
 /// rendezvous; no rendezvous is needed because the node rank is known.
-Disguised translate_torchrun(std::span<const std::string> words, const Surroundings& around);
+Disguised translate_torchrun(std::string_view program, std::span<const std::string> words,
+                             const Surroundings& around);
 std::vector<ForeignOption> torchrun_options();
 
 /// Translates the options of DeepSpeed 0.5 to 0.18. Scripts get `--local_rank=N` unless
 /// --no_local_rank is given.
-Disguised translate_deepspeed(std::span<const std::string> words, const Surroundings& around);
+Disguised translate_deepspeed(std::string_view program, std::span<const std::string> words,
+                              const Surroundings& around);
 std::vector<ForeignOption> deepspeed_options();
 
 /// Translates mpirun's words. Ranks get the variables of Open MPI and MPICH beside dslaunch's own;
 /// lines have no prefix by default; rank 0 reads standard input. Without named hosts, dslaunch
-/// finds them. ` : ` separates programs.
-Disguised translate_mpirun(std::span<const std::string> words, const Surroundings& around);
-/// Does the same with Hydra's defaults: all variables are forwarded, and hosts take more ranks than
-/// slots.
-Disguised translate_hydra(std::span<const std::string> words, const Surroundings& around);
+/// finds them. ` : ` separates programs. As mpiexec.hydra, with Hydra's defaults: all variables are
+/// forwarded, and hosts take more ranks than slots.
+Disguised translate_mpirun(std::string_view program, std::span<const std::string> words,
+                           const Surroundings& around);
 std::vector<ForeignOption> mpirun_options();
 
 /// Translates the options of pdsh 2.34 and the variables that replace them to `dslaunch exec`.
-Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around);
+Disguised translate_pdsh(std::string_view program, std::span<const std::string> words,
+                         const Surroundings& around);
 std::vector<ForeignOption> pdsh_options();
 
-/// Translate the options of pdcp and rpdcp 2.34 to `dslaunch copy` and `dslaunch rcopy`.
-Disguised translate_pdcp(std::span<const std::string> words, const Surroundings& around);
-Disguised translate_rpdcp(std::span<const std::string> words, const Surroundings& around);
+/// Translates the options of pdcp and rpdcp 2.34 to `dslaunch copy` and `dslaunch rcopy`.
+Disguised translate_pdcp(std::string_view program, std::span<const std::string> words,
+                         const Surroundings& around);
 std::vector<ForeignOption> pdcp_options();
 
 std::vector<ForeignOption> dshbak_options();

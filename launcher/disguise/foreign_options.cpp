@@ -14,6 +14,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
+constexpr const char* kEndsWord = " ,:;=[\n";
 
 std::string bare(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
@@ -26,6 +27,21 @@ std::size_t values_of(const ForeignOption& option) {
   if (option.argument.empty()) return 0;
   return 1 +
          static_cast<std::size_t>(std::count(option.argument.begin(), option.argument.end(), ' '));
+}
+
+/// Returns the first of `words` that stands for `own`, an option of dslaunch; else `own`.
+std::string_view typed_for(std::string_view own, std::span<const ForeignOption> table,
+                           std::span<const std::string> words) {
+  for (const std::string_view word : words) {
+    if (!word.starts_with('-')) continue;
+    const std::string_view typed = word.substr(0, word.find('='));
+    for (const ForeignOption& option : table) {
+      if (option.meaning.substr(0, option.meaning.find_first_of(kEndsWord)) != own) continue;
+      for (const std::string_view name : split_names(option.names))
+        if (bare(name) == bare(typed)) return typed;
+    }
+  }
+  return own;
 }
 
 class Reader {
@@ -146,6 +162,18 @@ class Reader {
 ForeignWords read_foreign(std::string_view launcher, std::span<const ForeignOption> table,
                           Spelling spelling, std::span<const std::string> words) {
   return Reader(launcher, table, spelling, words).read();
+}
+
+std::string in_typed_words(std::string_view message, std::span<const ForeignOption> table,
+                           std::span<const std::string> words) {
+  std::string text;
+  while (!message.empty()) {
+    const std::size_t end = std::max<std::size_t>(message.find_first_of(kEndsWord), 1);
+    const std::string_view word = message.substr(0, end);
+    text += word.starts_with('-') ? typed_for(word, table, words) : word;
+    message.remove_prefix(word.size());
+  }
+  return text;
 }
 
 std::vector<std::string> notes_of(std::span<const ForeignOption> table, const ForeignWords& words) {

@@ -52,6 +52,11 @@ struct ForeignWords {
 ForeignWords read_foreign(std::string_view launcher, std::span<const ForeignOption> table,
                           Spelling spelling, std::span<const std::string> words);
 
+/// Returns a message in which options of dslaunch, with which a meaning in the table begins, are
+/// replaced by those that stand for them in `words`; of several, by the first.
+std::string in_typed_words(std::string_view message, std::span<const ForeignOption> table,
+                           std::span<const std::string> words);
+
 /// Returns one line for each given option without effect.
 std::vector<std::string> notes_of(std::span<const ForeignOption> table, const ForeignWords& words);
 

@@ -12,16 +12,20 @@ namespace ds::launcher {
 
 namespace {
 
-constexpr std::string_view kName = "mpirun";
-
 class Translator {
  public:
-  Translator(std::span<const std::string> words, const Surroundings& around, bool hydra)
-      : words_(words), around_(around), hydra_(hydra), shapes_(shapes_of(mpi_table())) {}
+  Translator(std::string_view program, std::span<const std::string> words,
+             const Surroundings& around)
+      : program_(program),
+        words_(words),
+        around_(around),
+        hydra_(program == "mpiexec.hydra"),
+        shapes_(shapes_of(mpi_table())) {}
 
   Disguised translate() {
     std::vector<Group> groups;
     MpiWords job;
+    job.program = program_;
     take_variables(job, hydra_, around_);
     for (std::size_t at = 0; at <= words_.size();) {
       const auto from = words_.begin() + static_cast<std::ptrdiff_t>(at);
@@ -29,6 +33,10 @@ class Translator {
           static_cast<std::size_t>(std::find(from, words_.end(), ":") - words_.begin());
       groups.push_back(read_group(job, at, end));
       at = end + 1;
+    }
+    if (job.version) {
+      out_.text = disguise_version(program_);
+      return std::move(out_);
     }
     hydra_ = hydra_ || job.hydra;
     note_what_is_lost(job);
@@ -53,7 +61,7 @@ class Translator {
   /// stand; the last one counts.
   Group read_group(MpiWords& job, std::size_t begin, std::size_t end) {
     const std::span<const std::string> words = words_.subspan(begin, end - begin);
-    const ForeignWords read = read_foreign(kName, shapes_, Spelling::mpi, words);
+    const ForeignWords read = read_foreign(program_, shapes_, Spelling::mpi, words);
     static_cast<MpiProgramWords&>(job) = {};
     apply_foreign(mpi_table(), read, job);
     hide_values(read, begin);
@@ -85,10 +93,10 @@ class Translator {
 
   void add_program(std::span<const std::string> program, bool several) {
     if (program.empty() || program.front().empty())
-      usage_error(fmt::format("{}: no program is given", kName),
-                  "for example: mpirun -np 4 ./a.out");
+      usage_error(fmt::format("{}: no program is given", program_),
+                  fmt::format("for example: {} -np 4 ./a.out", program_));
     if (is_train_form(program) && several)
-      usage_error(fmt::format("{}: {} cannot run beside other programs", kName, program.front()),
+      usage_error(fmt::format("{}: {} cannot run beside other programs", program_, program.front()),
                   "a training with dslaunch's own engine is a job of its own");
     if (!is_train_form(program)) out_.words.emplace_back("--");
     out_.words.insert(out_.words.end(), program.begin(), program.end());
@@ -164,6 +172,7 @@ class Translator {
     }
   }
 
+  std::string_view program_;
   std::span<const std::string> words_;
   const Surroundings& around_;
   bool hydra_;
@@ -173,12 +182,9 @@ class Translator {
 
 }  // namespace
 
-Disguised translate_mpirun(std::span<const std::string> words, const Surroundings& around) {
-  return Translator(words, around, false).translate();
-}
-
-Disguised translate_hydra(std::span<const std::string> words, const Surroundings& around) {
-  return Translator(words, around, true).translate();
+Disguised translate_mpirun(std::string_view program, std::span<const std::string> words,
+                           const Surroundings& around) {
+  return Translator(program, words, around).translate();
 }
 
 std::vector<ForeignOption> mpirun_options() { return shapes_of(mpi_table()); }

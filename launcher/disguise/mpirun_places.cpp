@@ -23,6 +23,10 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+bool is_one_of(std::string_view what, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), what) != names.end();
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(const std::string& text, char at) {
@@ -39,8 +43,9 @@ void set_map(MpiWords& part, const ForeignGiven& given) {
   std::replace(text.begin(), text.end(), ',', ':');  // Open MPI takes either between modifiers
   for (const std::string& word : split_list(text, ':')) {
     if (word == "rankfile" || word.starts_with("pe-list="))
-      usage_error(fmt::format("mpirun: {} {} is not supported", given.name, given.values[0]),
-                  "use slot, node, numa, socket, core or ppr:N:PART");
+      usage_error(
+          fmt::format("{}: {} {} is not supported", part.program, given.name, given.values[0]),
+          "use slot, node, numa, socket, core or ppr:N:PART");
     if (word == "oversubscribe") {
       part.oversubscribe = true;
     } else if (word == "nolocal") {
@@ -62,44 +67,57 @@ void set_map(MpiWords& part, const ForeignGiven& given) {
 }
 
 void set_bind(MpiWords& part, const ForeignGiven& given) {
-  const std::vector<std::string> parts = split_list(lower(given.values[0]), ':');
+  std::string text = lower(given.values[0]);
+  std::replace(text.begin(), text.end(), ',', ':');
+  const std::vector<std::string> parts = split_list(text, ':');
   const std::string what = parts.empty() ? "" : parts[0];
-  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), what) != names.end();
-  };
-  if (is_one_of({"none", "board", "machine"})) {
+  if (is_one_of(what, {"cpu-list", "cpulist", "user"})) {
+    part.notes.push_back(
+        fmt::format("{} {} has no effect: see -cpu-set", given.name, given.values[0]));
+    return;
+  }
+  if (is_one_of(what, {"none", "board", "machine"})) {
     part.bind = "none";
-  } else if (is_one_of({"core", "l1cache", "l2cache", "l1dcache", "l1icache", "l2dcache"})) {
+  } else if (is_one_of(what, {"core", "l1cache", "l2cache", "l1dcache", "l1icache", "l2dcache"})) {
     part.bind = "core";
-  } else if (is_one_of({"socket", "package"})) {
+  } else if (is_one_of(what, {"socket", "package"})) {
     part.bind = "socket";
-  } else if (is_one_of({"hwthread", "numa", "l3cache"})) {
+  } else if (is_one_of(what, {"hwthread", "numa", "l3cache"})) {
     part.bind = what;
   } else if (what == "rr") {
     part.bind = "hwthread";
     part.map_by = "core";
   } else {
-    part.notes.push_back(
-        fmt::format("{} {} has no effect: it must be none, hwthread, core, l3cache, numa or socket",
-                    given.name, given.values[0]));
+    usage_error(fmt::format("{}: {} cannot be '{}'", part.program, given.name, given.values[0]),
+                "choose one of: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, "
+                "package, board, machine; of Hydra also rr");
   }
-  if (parts.size() > 1 && is_number(parts[1])) part.cores_per_rank = parts[1];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (is_number(parts[i]))
+      part.cores_per_rank = parts[i];
+    else if (!is_one_of(parts[i], {"overload-allowed", "no-overload", "if-supported", "report"}))
+      usage_error(fmt::format("{}: {} {}: '{}' is not known", part.program, given.name,
+                              given.values[0], parts[i]),
+                  "after the ':' may stand overload-allowed, if-supported, or Hydra's number");
+  }
 }
 
 void set_rank(MpiWords& part, const ForeignGiven& given) {
   const std::string text = lower(given.values[0]);
   const std::string what = text.substr(0, text.find(':'));
-  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), what) != names.end();
-  };
   if (what == "span") {
     part.notes.push_back("--rank-by span has no effect: ranks are numbered host after host");
-  } else if (is_one_of({"core", "hwthread"})) {
+  } else if (is_one_of(what, {"core", "hwthread"})) {
     part.rank_by = "fill";
-  } else if (is_one_of({"socket", "package", "numa", "board", "l1cache", "l2cache", "l3cache"})) {
+  } else if (is_one_of(what,
+                       {"socket", "package", "numa", "board", "l1cache", "l2cache", "l3cache"})) {
     part.rank_by = "slot";
-  } else {
+  } else if (is_one_of(what, {"slot", "node", "fill"})) {
     part.rank_by = what;
+  } else {
+    usage_error(fmt::format("{}: {} cannot be '{}'", part.program, given.name, given.values[0]),
+                "choose one of: slot, node, fill, core, hwthread, numa, socket, package, board, "
+                "l1cache, l2cache, l3cache");
   }
 }
 

@@ -87,6 +87,7 @@ constexpr std::string_view kDebugger =
 constexpr std::string_view kDebug = "use dslaunch's --dry-run, --verdict and --log-level";
 
 constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
+    {{"-V,-version", "", Fate::taken, "print the version"}, take_flag<&MpiWords::version>},
     {{"-np,-n,-c", "N", Fate::taken, "-n"}, take<&MpiWords::ranks>},
     {{"-N,-npernode,-ppn,-perhost,-grr", "N", Fate::taken, "--ppn"},
      [](MpiWords& part, const Given& given) {
@@ -170,8 +171,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-noprefix", "", Fate::quiet, "see -prefix"}},
     {{"-path", "DIR", Fate::refused, "give the full path of the program"}},
     {{"-bind-to,-binding", "WHAT", Fate::taken,
-      "--bind: none, hwthread, core, l3cache, numa, socket; core:N: N cores for each rank; others "
-      "are noted. Ranks beyond the last part begin again at the first"},
+      "--bind: none, hwthread, core, l3cache, numa, socket; core:N: N cores for each rank; "
+      "cpu-list and user are noted. Ranks beyond the last part begin again at the first"},
      set_bind},
     {{"-bind-to-core", "", Fate::taken, "--bind core"},
      [](MpiWords& part, const Given&) { part.bind = "core"; }},

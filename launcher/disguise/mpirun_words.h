@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/disguise/disguise.h"
@@ -25,12 +26,14 @@ struct MpiProgramWords {
 
 /// Options before one program, and those of the whole job that stand before it or an earlier one.
 struct MpiWords : MpiProgramWords {
+  std::string_view program = "mpirun";  // the name by which it was started, for messages
   std::vector<MpiVariable> common{};  // -genv and -genvlist
   std::optional<std::string> hostfile{}, map_by{}, rank_by{}, iface{}, rsh_agent{};
   std::optional<std::string> timeout{}, max_restarts{}, input{}, log_dir{}, env_policy{}, prefix{};
   std::optional<std::string> bind{}, cores_per_rank{};
   bool report_bindings = false, display_map = false;
   bool no_local = false, oversubscribe = false, timestamps = false, dry_run = false;
+  bool version = false;
   bool hydra = false;                  // an option was given that only Hydra has
   std::vector<std::string> modules{};  // names of --mca for a launcher
   std::vector<std::string> notes{};
@@ -60,10 +63,12 @@ std::vector<std::string> split_list(const std::string& text, char at);
 /// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
 /// lacks is noted or refused here.
 void set_map(MpiWords& part, const ForeignGiven& given);
-/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
+/// Reads core, socket:overload-allowed, none, and Hydra's core:2.   Errors:  Error{usage} for other
+/// words.
 void set_bind(MpiWords& part, const ForeignGiven& given);
 /// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger
-/// ones in the order of --map-by, and `core` fills them one after the other.
+/// ones in the order of --map-by, and `core` fills them one after the other.   Errors:
+/// Error{usage} for other words.
 void set_rank(MpiWords& part, const ForeignGiven& given);
 /// Reads Open MPI 5's --display map,bind,allocation.
 void set_display(MpiWords& part, const ForeignGiven& given);

@@ -62,9 +62,10 @@ constexpr ForeignDef<PdcpWords> kPdcpOptions[] = {
 
 constexpr std::span<const ForeignDef<PdcpWords>> kPdcpTable(kPdcpOptions);
 
-/// `program` is pdcp or rpdcp, `command` what dslaunch does instead.
-Disguised translate_copy(std::string_view program, std::string_view command,
-                         std::span<const std::string> words, const Surroundings& around) {
+}  // namespace
+
+Disguised translate_pdcp(std::string_view program, std::span<const std::string> words,
+                         const Surroundings& around) {
   const std::vector<ForeignOption> shapes = shapes_of(kPdcpTable);
   const ForeignWords read = read_foreign(program, shapes, Spelling::getopt, words);
   PdcpWords pdcp;
@@ -73,7 +74,7 @@ Disguised translate_copy(std::string_view program, std::string_view command,
   Disguised out;
   out.notes = notes_of(shapes, read);
   if (pdcp.help) out.text = disguise_help(*find_disguise(program));
-  if (pdcp.version) out.text = version_text();
+  if (pdcp.version) out.text = disguise_version(program);
   if (out.text) return out;
   const std::span<const std::string> paths = words.subspan(read.rest);
   if (paths.size() < 2)
@@ -87,7 +88,7 @@ Disguised translate_copy(std::string_view program, std::string_view command,
   const int connect = pdsh_number(program, kPdshConnect, pdcp.connect, around);
   const int time = pdsh_number(program, kPdshTime, pdcp.time, around);
   const PdshSshArgs args = pdsh_ssh_args(around);
-  out.words = {std::string(command)};
+  out.words = {program == "pdcp" ? "copy" : "rcopy"};
   if (pdcp.recursive) out.words.emplace_back("-r");
   if (pdcp.keep) out.words.emplace_back("-p");
   for (const auto& [option, value] : args.options) out.add(option, value);
@@ -101,16 +102,6 @@ Disguised translate_copy(std::string_view program, std::string_view command,
   for (const std::string& path : paths)  // copy takes options among the paths
     out.words.push_back(path.starts_with('-') ? "./" + path : path);
   return out;
-}
-
-}  // namespace
-
-Disguised translate_pdcp(std::span<const std::string> words, const Surroundings& around) {
-  return translate_copy("pdcp", "copy", words, around);
-}
-
-Disguised translate_rpdcp(std::span<const std::string> words, const Surroundings& around) {
-  return translate_copy("rpdcp", "rcopy", words, around);
 }
 
 std::vector<ForeignOption> pdcp_options() { return shapes_of(kPdcpTable); }

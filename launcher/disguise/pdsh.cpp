@@ -16,7 +16,6 @@
 namespace ds::launcher {
 namespace {
 
-constexpr std::string_view kName = "pdsh";
 constexpr PdshNumber kFanout = {"-f", "FANOUT", 32, 1, 65536};
 
 struct PdshWords {
@@ -130,27 +129,28 @@ void add_flags(const PdshWords& pdsh, bool here, Disguised& out) {
 
 }  // namespace
 
-Disguised translate_pdsh(std::span<const std::string> words, const Surroundings& around) {
+Disguised translate_pdsh(std::string_view program, std::span<const std::string> words,
+                         const Surroundings& around) {
   const std::vector<ForeignOption> shapes = shapes_of(kPdshTable);
-  const ForeignWords read = read_foreign("pdsh", shapes, Spelling::getopt, words);
+  const ForeignWords read = read_foreign(program, shapes, Spelling::getopt, words);
   PdshWords pdsh;
   apply_foreign(kPdshTable, read, pdsh);
   Disguised out;
   out.notes = notes_of(shapes, read);
   if (pdsh.help)
-    out.text = disguise_help(*find_disguise("pdsh"));
+    out.text = disguise_help(*find_disguise(program));
   else if (pdsh.version || pdsh.modules)
-    out.text = fmt::format("{}{}", pdsh.version ? version_text() : "", kModules);
+    out.text = fmt::format("{}{}", pdsh.version ? disguise_version(program) : "", kModules);
   if (out.text) return out;
   const std::vector<PdshTarget> targets = pdsh_targets(pdsh.hosts, around);
-  const std::string rcmd = pdsh_rcmd(kName, pdsh.rcmd, targets, around);
+  const std::string rcmd = pdsh_rcmd(program, pdsh.rcmd, targets, around);
   if (rcmd != "ssh" && rcmd != "exec")
     usage_error(
         fmt::format("pdsh: the rcmd type {} is not supported", quoted(printable_text(rcmd))),
         "use -R ssh, or -R exec with a command that reaches %h");
-  const int fanout = pdsh_number(kName, kFanout, pdsh.fanout, around);
-  const int connect = pdsh_number(kName, kPdshConnect, pdsh.connect, around);
-  const int command_time = pdsh_number(kName, kPdshTime, pdsh.command_time, around);
+  const int fanout = pdsh_number(program, kFanout, pdsh.fanout, around);
+  const int connect = pdsh_number(program, kPdshConnect, pdsh.connect, around);
+  const int command_time = pdsh_number(program, kPdshTime, pdsh.command_time, around);
   const std::span<const std::string> command = words.subspan(read.rest);
   const std::string path = path_command(around);
   if (pdsh.list || pdsh.list_expanded) {

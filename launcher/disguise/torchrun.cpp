@@ -189,9 +189,10 @@ void add_logs(const TorchWords& torch, const std::vector<int>& first_ranks, Disg
 
 }  // namespace
 
-Disguised translate_torchrun(std::span<const std::string> words, const Surroundings& around) {
+Disguised translate_torchrun(std::string_view program, std::span<const std::string> words,
+                             const Surroundings& around) {
   const std::vector<ForeignOption> shapes = shapes_of(torchrun_table());
-  const ForeignWords read = read_foreign("torchrun", shapes, Spelling::argparse, words);
+  const ForeignWords read = read_foreign(program, shapes, Spelling::argparse, words);
   TorchWords torch;
   take_variables(torch, around);
   apply_foreign(torchrun_table(), read, torch);
@@ -214,9 +215,9 @@ Disguised translate_torchrun(std::span<const std::string> words, const Surroundi
   if (torch.grace) out.add("--grace", *torch.grace);
   if (torch.bind) out.add("--bind", *torch.bind);
   add_logs(torch, first_ranks, out);
-  const std::vector<std::string> program =
-      program_words("torchrun", torch.form, words.subspan(read.rest), around);
-  out.words.insert(out.words.end(), program.begin(), program.end());
+  const std::vector<std::string> command =
+      program_words(program, torch.form, words.subspan(read.rest), around);
+  out.words.insert(out.words.end(), command.begin(), command.end());
   return out;
 }
 

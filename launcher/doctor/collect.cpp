@@ -186,7 +186,7 @@ RunnerCheck check_config(const CollectRequest& request) {
   argv.insert(argv.end(), request.check_words.begin(), request.check_words.end());
   // Relative paths in a configuration start at the working directory of the ranks.
   if (::chdir(request.folders.front().c_str()) != 0)
-    return {65, "the working directory does not exist"};
+    return {65, "cannot enter the working directory " + request.folders.front()};
   const ToolResult result = run_tool(argv, true, Deadline::after(60s));
   if (!result.started) return {127, "dsrunner was not found on this node"};
   if (!result.in_time) return {124, "dsrunner --check did not finish within 60 s"};

@@ -80,9 +80,21 @@ class Expander {
     if (hi.value < lo.value)
       fail(start, fmt::format("the range {} is reversed", text_.substr(start, at_ - start)),
            fmt::format("write {}-{}", hi.value, lo.value));
-    if (hi.value - lo.value >= kMaxHosts - piece.size()) too_many(start);
-    for (std::uint64_t value = lo.value; value <= hi.value; ++value)
+    const std::uint64_t step = read_step(opening, start);
+    if ((hi.value - lo.value) / step >= kMaxHosts - piece.size()) too_many(start);
+    for (std::uint64_t value = lo.value; value <= hi.value; value += step)
       piece.push_back(fmt::format("{:0{}}", value, lo.width));
+  }
+
+  /// Reads the `/2` of `1-5/2`; without it the step is 1. `start`: of the range.
+  std::uint64_t read_step(std::size_t opening, std::size_t start) {
+    if (at_ >= text_.size() || text_[at_] != '/') return 1;
+    const std::size_t slash = at_++;
+    const bool is_range = text_.substr(start, slash - start).find('-') != std::string_view::npos;
+    const std::uint64_t step = read_number(opening).value;
+    if (!is_range || step == 0)
+      fail(slash, "a step needs a range before it, and is at least 1", "for example node[1-9/2]");
+    return step;
   }
 
   Number read_number(std::size_t opening) {

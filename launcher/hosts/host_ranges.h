@@ -20,10 +20,11 @@ struct RangeProblem {
 };
 
 /// Expands every bracket of `expression`. An expression without brackets is its only name.
-/// A bracket contains numbers and ranges `lo-hi`, separated by commas. Leading zeros of `lo` set
-/// the width: `[08-10]` gives 08, 09, 10. Text may stand before, between and after brackets. Order:
-/// as written; the last bracket varies fastest. Repeated names are kept. Errors:  a RangeProblem:
-/// empty or unclosed brackets, letters, hi < lo, more than kMaxHosts names.
+/// A bracket contains numbers and ranges `lo-hi` or `lo-hi/step`, separated by commas. Leading
+/// zeros of `lo` set the width: `[08-10]` gives 08, 09, 10. `[1-6/2]` gives 1, 3, 5. Text may stand
+/// before, between and after brackets. Order: as written; the last bracket varies fastest. Repeated
+/// names are kept. Errors:  a RangeProblem: empty or unclosed brackets, letters, hi < lo, step 0,
+/// more than kMaxHosts names.
 std::variant<std::vector<std::string>, RangeProblem> expand_host_ranges(
     std::string_view expression);
 

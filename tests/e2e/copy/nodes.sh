@@ -77,6 +77,15 @@ want 65 'cannot copy tree: is a folder; copy folders with -r'
 copy_to copy node1 none "$dir/disk/"
 want 65 'cannot copy none: No such file or directory'
 
+mkdir special
+echo x > special/file
+mkfifo special/pipe
+copy_to copy 'node[1-3]' -r special "$dir/disk/"
+want 1 'dslaunch: skipped special/pipe: is not a file, folder or link' '1 file to 3 of 3 nodes'
+at 3 test -f "$dir/disk/special/file" || fail "the file beside a pipe"
+copy_to copy node1 special/pipe "$dir/disk/"
+want 65 'cannot copy special/pipe: is not a file, folder or link'
+
 # Failures of one node; the others go on.
 at 2 rm -rf "$dir/disk/big"
 at 2 mkdir "$dir/disk/big"
@@ -106,6 +115,14 @@ want 0 '3 files were equal already'
 copy_to rcopy 'node[1-3]' -r "$dir/disk/tree" back
 want 0
 [ "$(state tree | sha256sum)" = "$(state back/tree.node3 | sha256sum)" ] || fail "rcopy of a folder"
+copy_to rcopy 'node[1-3]' /proc/sys/kernel/ostype /proc/meminfo back
+want 0 '2 files from 3 of 3 nodes'
+[ "$(cat back/ostype.node3)" = Linux ] && grep -q MemTotal back/meminfo.node1 || fail "rcopy of /proc"
+copy_to rcopy 'node[1-3]' "$dir/disk/l*" "$dir/disk/w*k" patterns
+want 0 '2 files from 3 of 3 nodes'
+[ "$(cat patterns/log.node2)" = "of node2" ] && [ -f "patterns/with blank.node3" ] || fail "rcopy with patterns"
+copy_to rcopy node1 "$dir/disk/none*" patterns
+want 1 "dslaunch: node1: $dir/disk/none*: No such file or directory"
 at 1 rm "$dir/disk/log"
 copy_to rcopy 'node[1-3]' "$dir/disk/log" back
 want 1 "dslaunch: node1: $dir/disk/log: No such file or directory"

@@ -103,11 +103,14 @@ same rpdcp -p -w 'node[1-3]' "$from/log" "$dir/back"
 same rpdcp -r -w 'node[1,3]' "$from/tree" "$dir/back"
 same rpdcp -rp -w 'node[1-3]' "$from/tree" "$from/log" "$dir/back"
 same rpdcp -w node2 "$from/log" "$dir/back"
+same rpdcp -w 'node[1-3]' "$from/l?g" "$from/tree/[op]*" "$dir/back"
+same rpdcp -r -w 'node[1-3]' "$from/{tree,log}" "$dir/back"
 # Nothing is written by either.
 nothing=yes
 same pdcp -w node1 missing "$to"
 same pdcp -w node1 tree "$to"
 same rpdcp -w node1 "$from/missing" "$dir/back"
+same rpdcp -w node1 "$from/missing*" "$dir/back"
 
 echo "$compared command lines compared, $failures differ"
 [ "$failures" -eq 0 ]

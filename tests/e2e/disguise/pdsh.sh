@@ -11,7 +11,8 @@ done
 unset WCOLL FANOUT DSHPATH PDSH_RCMD_TYPE PDSH_SSH_ARGS PDSH_SSH_ARGS_APPEND
 me=pdsh@$(hostname | cut -d. -f1)
 
-bin/pdsh -V | grep -q '^rcmd modules: ssh,exec' || die '-V'
+bin/pdsh -V >out && grep -q '^rcmd modules: ssh,exec' out || die '-V'
+[ "$(head -n 1 out)" = "pdsh: $("$dslaunch" --version)" ] || die '-V: the version'
 run as --print pdsh -S -f 4 -u 20 -w 'n[1-3],ann@n4' -x n2 'uname -r'
 expect 0 'as --print'
 [ "$(cat out)" = "dslaunch exec --style pdsh -n --leave -f 4 -u 20 -S -w 'n[1,3],ann@n4' -- 'uname -r'" ] || die 'as --print'
@@ -25,7 +26,7 @@ run as --print rpdcp -p -w n1 log .
 [ "$(cat out)" = 'dslaunch rcopy -p -w n1 log .' ] || die 'as --print rpdcp'
 bin/pdcp -w n1 missing /tmp >out 2>err
 [ $? = 65 ] && grep -q '^dslaunch: cannot copy missing: No such file or directory' err || die 'pdcp runs copy'
-bin/rpdcp -w n1 -V >out 2>err && grep -q '^dslaunch ' out || die 'rpdcp -V'
+bin/rpdcp -w n1 -V >out 2>err && grep -q '^rpdcp: dslaunch ' out || die 'rpdcp -V'
 for words in 'pdcp -w n1 x' 'pdcp -R exec -w n1 x y' 'rpdcp -q -w n1 x y' 'pdsh x' 'pdsh -w' 'pdsh -R rsh -w a x' 'pdsh -y x' 'pdsh -w a[1 x' 'dshbak -c -d x' 'dshbak -f'; do
   # shellcheck disable=SC2086
   run as $words

@@ -66,6 +66,10 @@ if [ -x "$DS_BIN/dsrunner" ]; then
   out_has '  127\.0\.3\.\[1-2\] \(2\): dsrunner --check: .*/no/such/text' "what dsrunner says"
 fi
 
+doctor --hostfile good --wdir /no/such/folder "$DS_SOURCE/configs/tiny.toml"
+expect 69 "a config in a missing folder"
+out_has '  127\.0\.3\.\[1-2\] \(2\): .*cannot enter the working directory /no/such/folder' "the missing folder is named"
+
 # The choices of a job.
 names() { sed -n '/^node /,/^$/p' out | sed '1d;/^$/d;s/ .*//' | tr '\n' ' '; }
 doctor --hostfile hosts -i 127.0.3.2

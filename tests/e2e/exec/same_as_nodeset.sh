@@ -51,7 +51,7 @@ printf '%s\n' 'adm: example0' 'oss: example4 example5' 'mds: example6' 'io: exam
 cp /etc/clustershell/groups.d/cluster.yaml.example "$CLUSTERSHELL_CFGDIR/groups.d/cluster.yaml"
 for nodes in @oss @local:io @compute '@*' @both '@compute!@gpu' '@io&@oss' '@io^@oss' '@oss,@mds,example9!example4' '@compute&@gpu!example158' \
   @roles:adm @roles:io @roles:compute '@roles:*' @racks:old '@racks:rack[1-2]' '@racks:rack5' @cpu:hsw '@racks:*' '@cpu:*' '@letters:a' '@numbers:*' \
-  'n[1-5]!n2,n2' 'n[1-3]^n[3-4]'; do same_nodes "$nodes"; done
+  'n[1-5]!n2,n2' 'n[1-3]^n[3-4]' 'n[0-10/5,3]' 'r[1-3/2]n[08-11/2]!r1n8' '@racks:rack[1-2/1]'; do same_nodes "$nodes"; done
 same_clush -w '@io,@gpu!@oss'
 same_clush -N -w @roles:compute -x @gpu
 same_clush -g gpu

@@ -33,7 +33,7 @@ Options options_of(const Disguise& disguise, const std::vector<std::string>& wor
   const Surroundings around{.variable = [](const std::string&) { return std::nullopt; },
                             .cores = [] { return 1; },
                             .gpus = [] { return 0; }};
-  std::vector<std::string> own = disguise.translate(words, around).words;
+  std::vector<std::string> own = disguise.translate(disguise.name, words, around).words;
   std::vector<const char*> pointers = {"dslaunch"};
   for (const std::string& word : own) pointers.push_back(word.c_str());
   return parse_args(static_cast<int>(pointers.size()), pointers.data());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "engine/base/contract.h"
@@ -110,6 +111,20 @@ bool is_any_text(std::string_view argument) {
   return std::ranges::find(kKinds, argument) != std::end(kKinds);
 }
 
+/// Returns the error of a subcommand for one option.
+std::string refusal_of(const std::string& subcommand, std::string option) {
+  const Command& command = *find_command(subcommand);
+  std::string name = subcommand;
+  char* argv[] = {name.data(), option.data()};
+  try {
+    const Words words = subcommand == "exec" ? Words::command : Words::mixed;
+    read_command(command, command.options(), 2, argv, words);
+  } catch (const ds::Error& error) {
+    return error.for_people();
+  }
+  return "accepted";
+}
+
 /// Returns the error for these words; empty if they are accepted.
 std::optional<std::string> refusal(const OptionTable& table, const Values& words) {
   try {
@@ -191,5 +206,30 @@ TEST_CASE("an option that may stand once is refused twice") {
       const std::string name(split_names(entry.shape.names).front());
       check_refused(table, {name + "=a", name + "=b"}, name);
     }
+  }
+}
+
+TEST_CASE("exec, copy and rcopy name the option that was meant, also that of clush and scp") {
+  const std::vector<std::array<std::string, 3>> rows = {
+      {"exec", "--fanot", "did you mean --fanout?"},
+      {"exec", "--timeuot=3", "did you mean --timeout?"},
+      {"exec", "--grce", "did you mean --grace?"},
+      {"exec", "--command_timeout", "use -u SECONDS"},
+      {"exec", "--maxrc", "use -S"},
+      {"exec", "-c", "use dslaunch copy or dslaunch rcopy"},
+      {"exec", "-a", "use -g '*'"},
+      {"exec", "-q", "see dslaunch exec --help; a program's own options stand after --"},
+      {"copy", "--fanot", "did you mean --fanout?"},
+      {"copy", "--recursive", "use -r"},
+      {"copy", "--group", "use -g GROUP"},
+      {"copy", "--nothing-like-it", "see dslaunch copy --help"},
+      {"rcopy", "--quik", "did you mean --quick?"},
+      {"rcopy", "--preserve", "use -p"},
+      {"rcopy", "-q", "see dslaunch rcopy --help"},
+  };
+  for (const auto& [command, option, hint] : rows) {
+    std::string name = option.substr(0, option.find('='));
+    std::ranges::replace(name, '_', '-');
+    CHECK(refusal_of(command, option) == fmt::format("unknown option {}\n  hint: {}", name, hint));
   }
 }

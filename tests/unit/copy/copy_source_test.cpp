@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "launcher/copy/copy_tree.h"
+#include "launcher/copy/source_paths.h"
 #include "launcher/copy/target_files.h"
 #include "support/temp_folder.h"
 
@@ -18,6 +20,12 @@ namespace {
 
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
+}
+std::string text_of(SharedSource& source) {
+  std::string read;
+  for (auto piece = source.piece(0, 0); !piece.empty(); piece = source.piece(0, read.size()))
+    read.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  return read;
 }
 std::vector<std::string> paths_of(const SourceList& list) {
   std::vector<std::string> paths;
@@ -84,10 +92,7 @@ TEST_CASE("pieces and digests of a file, also of its beginning") {
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7 + i / 253);
   write_text(path, text);
   SharedSource source(list_sources({path}, false), 9);
-  std::string read;
-  for (auto piece = source.piece(0, 0); !piece.empty(); piece = source.piece(0, read.size()))
-    read.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-  CHECK(read == text);
+  CHECK(text_of(source) == text);
   for (const std::size_t size : {text.size(), SharedSource::kBlock + 5}) {
     Hasher hasher(9);
     hasher.add(std::as_bytes(std::span(text).first(size)));
@@ -121,6 +126,67 @@ TEST_CASE("a file that changes while it is copied") {
   write_text(path, "hell");
   CHECK(source.piece(0, 0).empty());
   CHECK(source.problem(0) == path + " changed while it was copied; copy it again");
+}
+
+TEST_CASE("a log that grows while it is copied is copied as far as it was") {
+  const ds::test::TempFolder folder;
+  const std::string path = folder / "a";
+  write_text(path, "hello");
+  SharedSource source(list_sources({path}, false), 1);
+  write_text(path, "hello world");
+  CHECK(text_of(source) == "hello");
+  source.check(0);
+  CHECK(source.problem(0).empty());
+  Hasher hasher(1);
+  hasher.add(std::as_bytes(std::span("hello", 5)));
+  CHECK(source.digest(0, 5) == hasher.digest());
+}
+
+TEST_CASE("files that do not tell their size are copied as they are read") {
+  for (const char* path : {"/proc/sys/kernel/ostype", "/sys/devices/system/cpu/online"}) {
+    std::ifstream file(path);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    if (text.empty()) continue;  // no /sys here
+    SharedSource source(list_sources({path}, false), 1);
+    REQUIRE(source.entries().size() == 1);
+    CHECK(source.entries()[0].size == text.size());
+    CHECK(text_of(source) == text);
+    source.check(0);
+    CHECK(source.problem(0).empty());
+  }
+  const ds::test::TempFolder folder;
+  write_text(folder / "empty", "");
+  CHECK(list_sources({folder / "empty"}, false).entries.at(0).size == 0);
+  CHECK(list_sources({"/proc/self/mem"}, false).problem.starts_with("/proc/self/mem: "));
+}
+
+TEST_CASE("pipes in a folder are skipped; one that is named is refused") {
+  const ds::test::TempFolder folder;
+  std::filesystem::create_directory(folder / "d");
+  write_text(folder / "d/file", "x");
+  for (const char* name : {"d/p", "d/q"}) REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
+  const SourceList list = list_sources({folder / "d"}, true);
+  CHECK(paths_of(list) == std::vector<std::string>{"d", "d/file"});
+  CHECK(list.problem.empty());
+  CHECK(list.skipped ==
+        "skipped " + (folder / "d/p") + ": is not a file, folder or link (and 1 more)");
+  CHECK(list_sources({folder / "d/q"}, true).problem ==
+        folder / "d/q" + ": is not a file, folder or link");
+}
+
+TEST_CASE("patterns stand for names; a name that exists stands for itself") {
+  const ds::test::TempFolder folder;
+  const std::string root = folder / ".";
+  for (const char* name : {"a1", "a2", "b[1]", "b1"}) write_text(folder / name, name);
+  using Names = std::vector<std::string>;
+  CHECK(expand_patterns({root + "/a*"}) == Names{root + "/a1", root + "/a2"});
+  CHECK(expand_patterns({root + "/{b1,a1}"}) == Names{root + "/b1", root + "/a1"});
+  CHECK(expand_patterns({root + "/b[1]"}) == Names{root + "/b[1]"});
+  CHECK(expand_patterns({root + "/c*", "x"}) == Names{root + "/c*", "x"});
+  const char* const home = std::getenv("HOME");
+  ::setenv("HOME", root.c_str(), 1);
+  CHECK(expand_patterns({"~/a[2]"}) == Names{root + "/a2"});
+  home != nullptr ? ::setenv("HOME", home, 1) : ::unsetenv("HOME");
 }
 
 TEST_CASE("nothing is written through a link, whoever made it") {

@@ -38,6 +38,17 @@ TEST_CASE("a node that has everything is no failure if its program is stopped at
   CHECK(results[1].kind == NodeResult::Kind::timed_out);
 }
 
+TEST_CASE("a node that had a problem before it was lost is named once") {
+  NodeResult lost;
+  lost.kind = NodeResult::Kind::lost;
+  std::vector<NodeOutcome> nodes = {{.failed = 1, .finished = true, .problem = "full"}};
+  std::vector<NodeResult> results = {lost};
+  join_results(nodes, results, {""});
+  CHECK(failures_text({"n1"}, nodes).empty());
+  CHECK(summary_text(nodes, "to", 1500ms).starts_with("0 files to 0 of 1 node: "));
+  CHECK(copy_code(nodes, results) == 69);
+}
+
 TEST_CASE("a program that ends badly is a failure of its node") {
   NodeResult good, bad, lost;
   good.kind = bad.kind = NodeResult::Kind::exited;

@@ -67,7 +67,7 @@ inline launcher::Disguised translate(const std::string& line, const Variables& v
                 .run = [](const std::string&,
                           const std::string&) { return launcher::UpcallResult(); }});
           }};
-  return disguise->translate(words, around);
+  return disguise->translate(disguise->name, words, around);
 }
 
 /// Returns the words; dslaunch's own parser must accept them.

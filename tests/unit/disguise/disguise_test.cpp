@@ -155,3 +155,50 @@ TEST_CASE("torchrun: what cannot be") {
       std::vector<std::string>{
           "--rdzv-conf has no effect: it applies to torchrun's own rendezvous, which is not used"});
 }
+
+namespace {
+
+/// Returns what the user of a linked launcher reads about words that dslaunch itself refuses.
+std::string said(const std::string& line, bool linked = true) {
+  const std::vector<std::string> typed = ds::test::split(line);
+  try {
+    const Disguised known = translate(line);
+    std::vector<const char*> words = {"dslaunch"};
+    for (const std::string& word : known.words) words.push_back(word.c_str());
+    parse_args(static_cast<int>(words.size()), words.data());
+  } catch (const ds::Error& error) {
+    return in_words_of(*find_disguise(typed[0]), linked, typed, error).for_people();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("errors name the program and the option as typed") {
+  CHECK(said("mpirun -np x a") ==
+        "mpirun: -np must be an integer from 1 to 1048576, not 'x'\n  hint: see mpirun --help");
+  CHECK(said("mpirun -np x a", false) ==
+        "mpirun: -np must be an integer from 1 to 1048576, not 'x'\n"
+        "  hint: see dslaunch as mpirun --help");
+  CHECK(said("mpiexec.hydra -perhost x a").starts_with("mpiexec.hydra: -perhost must be "));
+  CHECK(said("mpiexec --map-by moon a").starts_with("mpiexec: --map-by 'moon': it must be "));
+  CHECK(said("mpirun -H b::c a --host x").starts_with("mpirun: -H: 'b::c' has more than one ':'"));
+  CHECK(said("mpirun -env 1A 2 a").starts_with("mpirun: -env must be NAME, "));
+  CHECK(said("torchrun --master_port x t.py").starts_with("torchrun: --master_port must be "));
+  CHECK(said("deepspeed --num_accelerators x t.py")
+            .starts_with("deepspeed: --num_accelerators must be "));
+  CHECK(said("pdsh -f x -w n ls") ==
+        "pdsh: -f must be a number from 1 to 65536, not 'x'\n  hint: see pdsh --help");
+  CHECK(said("mpiexec.hydra -foo") ==
+        "mpiexec.hydra: unknown option -foo\n  hint: see mpiexec.hydra --help");
+  CHECK(refused("mpiexec.hydra -n 2") ==
+        "mpiexec.hydra: no program is given\n  hint: for example: mpiexec.hydra -np 4 ./a.out");
+  CHECK(refused("mpiexec --bind-to x a").starts_with("mpiexec: --bind-to cannot be 'x'"));
+}
+
+TEST_CASE("an error about a file keeps its form") {
+  const std::vector<std::string> typed = {"-f", "h"};
+  const ds::Error error(ds::ErrorKind::config, "cannot read hostfile h", "check --hostfile; or so");
+  CHECK(in_words_of(*find_disguise("mpiexec.hydra"), true, typed, error).for_people() ==
+        "cannot read hostfile h\n  hint: check -f; or so");
+}

@@ -74,9 +74,8 @@ TEST_CASE("mpirun: binding") {
   CHECK(meant("mpirun -np 2 --bind-to board a") == "--bind none " + kAlways + "-n 2 -- a");
   CHECK(meant("mpirun -np 2 --bind-to numa a") ==
         "--map-by numa --bind numa " + kAlways + "-n 2 -- a");
-  CHECK(translate("mpirun -np 2 --bind-to gpu a").notes ==
-        std::vector<std::string>{"--bind-to gpu has no effect: it must be none, hwthread, core, "
-                                 "l3cache, numa or socket"});
+  CHECK(translate("mpirun -np 2 --bind-to cpu-list:ordered a").notes ==
+        std::vector<std::string>{"--bind-to cpu-list:ordered has no effect: see -cpu-set"});
   CHECK(meant("mpirun -np 2 train.toml") ==
         "--mpi-env=openmpi,mpich --prefix '' --stdin 0 -n 2 train.toml");
 }
@@ -98,8 +97,6 @@ TEST_CASE("mpirun: mapping") {
   CHECK(placed("--rank-by node") == "--rank-by node --bind openmpi");
   CHECK(placed("--rank-by core --map-by socket") ==
         "--map-by socket --rank-by fill --bind openmpi");
-  CHECK_THROWS_WITH(meant("mpirun --rank-by moon -np 1 a"), "--rank-by cannot be 'moon'");
-  CHECK(translate("mpirun --rank-by= --map-by= --bind-to= -np 1 a").notes.size() == 1);
   CHECK(placed("-npersocket 2") == "--map-by ppr:2:socket --bind socket");
   CHECK(placed("--ppr 1:numa") == "--map-by ppr:1:numa --bind openmpi");
   CHECK(placed("-cpus-per-proc 2") == "--map-by slot:pe=2 --bind openmpi");
@@ -123,6 +120,28 @@ TEST_CASE("mpirun: mapping") {
     CHECK(
         refused(std::string("mpirun --map-by ") + policy + " a").starts_with("mpirun: --map-by "));
   }
+}
+
+TEST_CASE("mpirun: unknown words of --bind-to, --map-by and --rank-by are refused") {
+  const std::string policies =
+      "\n  hint: choose one of: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, "
+      "package, board, machine; of Hydra also rr";
+  CHECK(refused("mpirun --bind-to gpu -np 1 a") == "mpirun: --bind-to cannot be 'gpu'" + policies);
+  CHECK(refused("mpirun -bind-to= -np 1 a") == "mpirun: -bind-to cannot be ''" + policies);
+  CHECK(refused("mpirun -np 1 a", {{"OMPI_MCA_hwloc_base_binding_policy", "coer"}}) ==
+        "mpirun: OMPI_MCA_hwloc_base_binding_policy cannot be 'coer'" + policies);
+  CHECK(refused("mpirun --mca hwloc_base_binding_policy x -np 1 a") ==
+        "mpirun: --mca hwloc_base_binding_policy cannot be 'x'" + policies);
+  CHECK(refused("mpirun --bind-to core:if-suported -np 1 a") ==
+        "mpirun: --bind-to core:if-suported: 'if-suported' is not known\n"
+        "  hint: after the ':' may stand overload-allowed, if-supported, or Hydra's number");
+  CHECK(refused("mpirun --bind-to core:overload-allowed,if-supported -np 1 a") == "none");
+  CHECK(refused("mpirun --rank-by moon -np 1 a") ==
+        "mpirun: --rank-by cannot be 'moon'\n  hint: choose one of: slot, node, fill, core, "
+        "hwthread, numa, socket, package, board, l1cache, l2cache, l3cache");
+  CHECK_THROWS_WITH(meant("mpirun --map-by moon -np 1 a"),
+                    "--map-by 'moon': it must be slot, node, seq, socket, numa, l3cache, core, "
+                    "hwthread or ppr:N:PART");
 }
 
 TEST_CASE("Hydra binds only if it is told to") {
@@ -149,6 +168,11 @@ TEST_CASE("mpirun: variables, the last one of a name; values that nobody else sh
   CHECK(seen.notes ==
         std::vector<std::string>{"-x RANK has no effect: dslaunch sets it for each rank"});
   CHECK(seen.secrets == std::vector<SecretPlace>{{1, 2}, {3, 2}, {5, 2}, {7, 5}});
+}
+
+TEST_CASE("mpirun: the version, wherever the option stands") {
+  CHECK(translate("mpirun -np 2 --version a").text->starts_with("mpirun: dslaunch "));
+  CHECK(translate("mpiexec.hydra -V").text->starts_with("mpiexec.hydra: dslaunch "));
 }
 
 TEST_CASE("mpirun: several programs") {
