@@ -23,8 +23,8 @@ scripts/fetch_text.sh
 
 log=build/$preset/test.log
 status=0
-# Most tests wait more than they compute, so there are two places per core, plus one. A busy test takes two places (ds_long_test).
-ctest --test-dir "build/$preset" --output-on-failure --timeout 600 -j $((2 * $(nproc) + 1)) "$@" 2>&1 | tee "$log" || status=$?
+# Most tests wait more than they compute, so there are three places per core. A busy test takes two places (ds_long_test).
+ctest --test-dir "build/$preset" --output-on-failure --timeout 600 -j $((3 * $(nproc))) "$@" 2>&1 | tee "$log" || status=$?
 
 # One line per ctest entry: "  3/40 Test  #3: unit_hosts ....   Passed    0.02 sec".
 passed=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed ' "$log" || true)
