@@ -4,7 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/program/check_edges.h"
-#include "engine/states/weights.h"
+#include "engine/states/fill_states.h"
 #include "engine/train/programs.h"
 
 namespace ds {
@@ -35,7 +35,7 @@ LoadedModel::LoadedModel(const SampledModel& model, std::vector<Program> program
     executors_.emplace_back(program, offsets, edges, backend, place);
   }
   fill_states(programs_.front(), ShardSpec{}, executors_.front(), nullptr, *model.weights,
-              host_kernels_of(backend), memory_->stream());
+              host_kernels_of(backend), memory_->stream(), backend.host_threads);
 }
 
 }  // namespace ds

@@ -116,6 +116,8 @@ class Device {
                                                           std::unique_ptr<Recording> /*earlier*/) {
     return nullptr;
   }
+  /// Called by each further thread before it copies. Threads copy one at a time.
+  virtual void enter_thread() {}
   /// Order: runs on `stream`; source and destination must stay valid until it has finished.
   virtual void copy(void* to, const void* from, std::size_t bytes, Stream& stream) = 0;
   /// Order: runs on `stream`.

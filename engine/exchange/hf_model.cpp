@@ -195,6 +195,7 @@ void HfModel::read_beyond(const Part& part, std::int64_t first, std::span<float>
   std::ranges::fill(into, 0.0F);
   const std::int64_t end = std::min(grown_vocab_ * t.columns - first, std::ssize(into));
   if (end <= 0 || t.rows != vocab_) return;
+  const std::lock_guard lock(mutex_);
   auto mean = means_.find(t.ours);
   if (mean == means_.end()) {
     with_loader(part.dtype, part.data,
@@ -207,6 +208,7 @@ void HfModel::read_beyond(const Part& part, std::int64_t first, std::span<float>
 
 void HfModel::find_non_finite(const std::vector<Part>& parts, std::int64_t first,
                               std::span<const float> values) {
+  const std::lock_guard lock(mutex_);
   for (const Part& part : parts) {
     const HfTensor& t = part.tensor;
     for (std::int64_t i = 0; i < std::ssize(values); ++i) {

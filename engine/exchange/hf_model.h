@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,8 @@ class HfModel {
 
   /// Reads elements [first, first + into.size()) of one of our tensors. Rows of the embedding and
   /// of the head that the folder lacks are the mean of its rows up to model.tokens, then
-  /// zeros. The mean is summed in double, row by row, so every rank has the same.
+  /// zeros. The mean is summed in double, row by row, so every rank has the same. Several threads may
+  /// read at the same time.
   void read(std::string_view ours, std::int64_t first, std::span<float> into);
   /// Errors: Error{config} naming each tensor in which a read has found a NaN or an infinite
   /// number.
@@ -67,6 +69,7 @@ class HfModel {
 
   std::string folder_, config_;
   std::int64_t vocab_ = 0, grown_vocab_ = 0;  // rows of the folder, and with those that are a mean
+  std::mutex mutex_;  // of the next two
   std::map<std::string, std::vector<float>, std::less<>> means_;  // of rows, by our name
   std::map<std::string, std::string> non_finite_;  // the first place, by the folder's name
   std::vector<MappedFile> files_;

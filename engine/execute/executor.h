@@ -60,6 +60,8 @@ class Executor {
   /// Returns whether host code may use tensor(id).data.
   [[nodiscard]] bool host_reaches(ValueId id) const;
   [[nodiscard]] Tier tier(ValueId id) const { return program_.value(id).tier; }
+  /// As Device::enter_thread().
+  void enter_thread() const { device_.enter_thread(); }
   /// Copies bytes of any tier once everything issued on the compute stream is done.
   void copy_out(const void* from, std::span<std::byte> to) const;
   void copy_in(std::span<const std::byte> from, void* to) const;

@@ -90,6 +90,7 @@ struct Backend {
   std::unique_ptr<Device> device;
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<Kernels> host_kernels{};  // for work on the host beside an accelerator
+  int host_threads = 1;                     // of this rank
 };
 /// Returns the kernels for memory that host code reads and writes.
 inline Kernels& host_kernels_of(Backend& backend) {

@@ -58,7 +58,9 @@ Backend make_backend(const DeviceConfig& device, int local_rank, int local_ranks
                                 std::getenv("HOME")),
       .fused_epilogues = device.epilogues == Epilogues::fused};
   Backend backend = open_cuda_plugin().make_backend(options);
-  backend.host_kernels = make_cpu(device).kernels;
+  Backend host = make_cpu(device);
+  backend.host_kernels = std::move(host.kernels);
+  backend.host_threads = host.host_threads;
   return backend;
 }
 

@@ -31,6 +31,9 @@ class FolderWeights final : public StateSource {
             std::span<float> into) override {
     model_.read(tensor.name, first, into);
   }
+  [[nodiscard]] std::unique_ptr<StateSource> for_another_thread() override {
+    return std::make_unique<SameSource>(*this);
+  }
 
  private:
   HfModel model_;

@@ -9,6 +9,7 @@ FirstWeights::FirstWeights(const TrainConfig& config, const Program& step, Kerne
   if (is_imported(config.model)) imported_.emplace(config, activity);
   if (!config.lora.from.empty())
     adapters_.emplace(config.lora.from, config.model, adapter_shapes(step));
+  draws_ = !imported_ || (!adapters_ && !adapter_shapes(step).empty());
   StateSource& base = imported_ ? static_cast<StateSource&>(*imported_) : fresh_;
   source_.emplace(base, fresh_, adapters_ ? &*adapters_ : nullptr);
 }

@@ -22,12 +22,17 @@ class FirstWeights final : public StateSource {
             std::span<float> into) override {
     source_->read(tensor, state, first, into);
   }
+  /// New numbers are drawn by the kernels, which serve one thread.
+  [[nodiscard]] std::unique_ptr<StateSource> for_another_thread() override {
+    return draws_ ? nullptr : std::make_unique<SameSource>(*this);
+  }
   void finish() override {
     if (imported_) imported_->require_finite();
   }
 
  private:
   NewWeights fresh_;
+  bool draws_ = false;  // some weights are new
   std::optional<ImportedWeights> imported_;
   std::optional<PeftFolder> adapters_;
   std::optional<AdaptedWeights> source_;

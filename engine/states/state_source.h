@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -23,8 +24,26 @@ class StateSource {
   /// Errors: Error{config} that names what cannot be read.
   virtual void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
                     std::span<float> into) = 0;
+  /// Returns a source of the same values for another thread, to be used and ended while this source
+  /// lives; null: only one thread reads.
+  [[nodiscard]] virtual std::unique_ptr<StateSource> for_another_thread() { return nullptr; }
   /// Called when everything was read. Errors: Error{config} about all that was read.
   virtual void finish() {}
+};
+
+/// Reads from a source whose read() several threads may call at the same time.
+class SameSource final : public StateSource {
+ public:
+  explicit SameSource(StateSource& source) : source_(source) {}
+  [[nodiscard]] bool has(std::string_view state) const override { return source_.has(state); }
+  [[nodiscard]] bool is_shared() const override { return source_.is_shared(); }
+  void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
+            std::span<float> into) override {
+    source_.read(tensor, state, first, into);
+  }
+
+ private:
+  StateSource& source_;
 };
 
 /// New weights by each tensor's ParamInit. Random numbers depend on seed, tensor and element only.

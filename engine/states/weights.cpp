@@ -1,188 +1,21 @@
-// Initializes and hashes weights, one tile at a time.
+// Hashes master weights, one tile at a time.
 #include "engine/states/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <memory>
 
 #include "engine/program/liveness.h"
 #include "engine/program/offload.h"
 #include "engine/program/slices.h"
 #include "engine/states/frozen_weights.h"
 #include "engine/states/leaf_digest.h"
-#include "engine/states/saved_states.h"
 #include "engine/tensor/split_master.h"
 
 namespace ds {
 namespace {
 
-/// Elements that are initialized or moved at once where nothing else sets a size.
-constexpr std::int64_t kChunk = 1 << 18;
-
-/// Fills the values that this rank holds of one group from a source.
-class FirstValues {
- public:
-  FirstValues(const Program& step, const ShardSpec& spec, const Executor& executor,
-              TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream)
-      : step_(step),
-        spec_(spec),
-        executor_(executor),
-        files_(files),
-        source_(source),
-        kernels_(kernels),
-        stream_(stream) {}
-
-  void fill(const ParamGroup& group) {
-    if (group.trains)
-      for (const StateTile& tile : group.states) fill_tile(group, tile);
-    const ValueId weights = group.weights != kNoValue ? group.weights : group.slice;
-    if (group.trains && is_master(group, weights)) return;
-    if (step_.value(weights).tier == Tier::nvme) return fill_files(group, weights);
-    if (group.weights != kNoValue) return fill_memory(group, kMaster, weights, shared_part(group));
-    for (const OwnedPart& part : group.own) fill_memory(group, kMaster, weights, part);
-  }
-
- private:
-  struct NamedValue {
-    std::string_view state;
-    ValueId value;
-  };
-  static std::array<NamedValue, 3> states_of(const StateTile& tile) {
-    return {{{kMaster, tile.master}, {kMoment1, tile.moment1}, {kMoment2, tile.moment2}}};
-  }
-
-  // fp32 masters may be the weights themselves, or views of them.
-  [[nodiscard]] bool is_master(const ParamGroup& group, ValueId weights) const {
-    std::int64_t elements = 0;
-    for (const StateTile& tile : group.states)
-      if (home_of(step_, tile.master).base == weights) elements += tile.elements;
-    return elements == step_.value(weights).shape.elements();
-  }
-
-  // What this rank fills of values that all ranks hold whole.
-  [[nodiscard]] OwnedPart shared_part(const ParamGroup& group) const {
-    if (!source_.is_shared()) return {.elements = group.elements};
-    const ElementRange share = even_share(group, spec_.rank, spec_.world_size);
-    return {.first = share.first, .elements = share.last - share.first, .at = share.first};
-  }
-
-  void fill_tile(const ParamGroup& group, const StateTile& tile) {
-    if (step_.value(tile.master).tier == Tier::nvme) return fill_tile_in_files(group, tile);
-    OwnedPart part{.first = tile.first, .elements = tile.elements};
-    if (spec_.stage == 0) {
-      const OwnedPart shared = shared_part(group);
-      part.first = std::max(tile.first, shared.first);
-      part.elements =
-          std::min(tile.first + tile.elements, shared.first + shared.elements) - part.first;
-      part.at = part.first - tile.first;
-    }
-    for (const auto& [state, value] : states_of(tile)) {
-      if (value != kNoValue && source_.has(state)) fill_memory(group, state, value, part);
-    }
-  }
-
-  // The states of a tile are adjacent in the file and are written at once.
-  void fill_tile_in_files(const ParamGroup& group, const StateTile& tile) {
-    const ValueId home = step_.value(tile.master).base;
-    const auto bytes = static_cast<std::size_t>(bytes_of(step_.value(home)));
-    std::vector<std::byte> whole(bytes + kTileAlignment);
-    std::byte* const data = aligned(whole.data());
-    for (const auto& [state, value] : states_of(tile)) {
-      if (value == kNoValue) continue;
-      auto* const first = reinterpret_cast<float*>(data) + step_.value(value).offset;
-      fill_range(group, state, tile.first, {first, static_cast<std::size_t>(tile.elements)});
-    }
-    files_->write(executor_.offset(home), {data, bytes});
-  }
-
-  // Fills elements [part.at, part.at + part.elements) of the value.
-  void fill_memory(const ParamGroup& group, std::string_view state, ValueId id,
-                   const OwnedPart& part) {
-    if (part.elements <= 0) return;  // another rank has all of it
-    const Tensor values = executor_.tensor(id);
-    if (values.dtype == DType::f32 && executor_.host_reaches(id))
-      return fill_range(group, state, part.first,
-                        {static_cast<float*>(values.data) + part.at,
-                         static_cast<std::size_t>(part.elements)});
-    for (const OwnedPart& piece : tiles_of({part}, kChunk)) {
-      const Tensor chunk{static_cast<std::byte*>(values.data) + piece.at * size_of(values.dtype),
-                         values.dtype,
-                         {piece.elements}};
-      buffer_.resize(static_cast<std::size_t>(piece.elements));
-      fill_range(group, state, piece.first, buffer_);
-      if (executor_.host_reaches(id)) {
-        convert(chunk);
-      } else {
-        staging_.resize(static_cast<std::size_t>(chunk.bytes()));
-        convert({staging_.data(), chunk.dtype, chunk.shape});
-        executor_.copy_in(staging_, chunk.data);
-      }
-    }
-  }
-
-  void convert(const Tensor& to) {
-    if (to.dtype == DType::f32) {
-      std::ranges::copy(buffer_, static_cast<float*>(to.data));
-    } else if (to.dtype == DType::i16) {
-      std::ranges::transform(buffer_, static_cast<std::int16_t*>(to.data), low_half);
-    } else {
-      kernels_.run(Cast{.in = {buffer_.data(), DType::f32, to.shape}, .out = to}, stream_);
-      stream_.synchronize();
-    }
-  }
-
-  // Writes tile by tile, in the form in which the tiles will be read.
-  void fill_files(const ParamGroup& group, ValueId id) {
-    const DType dtype = step_.value(id).dtype;
-    for (const OwnedPart& tile : tiles_of(group.own, spec_.state_tile)) {
-      buffer_.assign(static_cast<std::size_t>(padded(tile.elements)), 0.0F);
-      fill_range(group, kMaster, tile.first,
-                 std::span(buffer_).first(static_cast<std::size_t>(tile.elements)));
-      const std::int64_t bytes = padded(tile.elements) * size_of(dtype);
-      std::vector<std::byte> cast(static_cast<std::size_t>(bytes) + kTileAlignment);
-      std::byte* const data = aligned(cast.data());
-      kernels_.run(Cast{.in = {buffer_.data(), DType::f32, {padded(tile.elements)}},
-                        .out = {data, dtype, {padded(tile.elements)}}},
-                   stream_);
-      stream_.synchronize();
-      files_->write(executor_.offset(id) + tile.at * size_of(dtype),
-                    {data, static_cast<std::size_t>(bytes)});
-    }
-  }
-
-  /// Fills elements [first, first + out.size()) of the group's flat memory; gaps become zeros.
-  void fill_range(const ParamGroup& group, std::string_view state, std::int64_t first,
-                  std::span<float> out) {
-    const auto part_of = [&](std::int64_t from, std::int64_t to) {
-      return out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
-    };
-    const std::int64_t end = first + std::ssize(out);
-    std::int64_t filled = first;
-    if (source_.has(state)) {
-      for (const ParamTensor& tensor : group.tensors) {
-        const std::int64_t from = std::max(first, tensor.offset);
-        const std::int64_t to = std::min(end, tensor.offset + tensor.shape.elements());
-        if (from >= to) continue;
-        DS_ASSERT(from >= filled, "the tensors of a group ascend");
-        std::ranges::fill(part_of(filled, from), 0.0F);
-        source_.read(tensor, state, from - tensor.offset, part_of(from, to));
-        filled = to;
-      }
-    }
-    std::ranges::fill(part_of(filled, end), 0.0F);
-  }
-
-  const Program& step_;
-  const ShardSpec& spec_;
-  const Executor& executor_;
-  TileFiles* const files_;
-  StateSource& source_;
-  Kernels& kernels_;
-  Stream& stream_;
-  std::vector<float> buffer_;
-  std::vector<std::byte> staging_;  // for values that the host cannot write
-};
+/// Elements of frozen weights that are read at once.
+constexpr std::int64_t kFrozenChunk = 1 << 18;
 
 /// Returns the leaves up to the group's last element, without the padding, which depends on the
 /// number of ranks.
@@ -257,13 +90,6 @@ std::span<const float> master_of(const Program& step, const ParamGroup& group,
 
 }  // namespace
 
-void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
-                 TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream) {
-  FirstValues values(step, spec, executor, files, source, kernels, stream);
-  for (const ParamGroup& group : step.groups) values.fill(group);
-  stream.synchronize();
-}
-
 // Every rank hashes its own slices. Of replicated masters, rank 0 hashes its own.
 std::string weights_hash(const Program& step, const ShardSpec& spec, const Executor& executor,
                          TileFiles* files, Group& world, Clock::duration timeout) {
@@ -280,7 +106,7 @@ std::string weights_hash(const Program& step, const ShardSpec& spec, const Execu
                         master_of(step, group, tile, executor, files, buffer));
           continue;
         }
-        for (const OwnedPart& each : tiles_of({{.elements = tile.elements}}, kChunk))
+        for (const OwnedPart& each : tiles_of({{.elements = tile.elements}}, kFrozenChunk))
           add_to_digest(own, leaf, group, tile.first + each.first,
                         frozen.read(tile.master, each.first, each.elements));
       }

@@ -1,5 +1,4 @@
-// Fills all weights and states of a rank, and hashes the master weights.
-// The hash does not depend on how weights are split and stored.
+// Hashes the master weights of a training, however they are split and stored.
 #pragma once
 
 #include <string>
@@ -7,14 +6,8 @@
 #include "engine/execute/executor.h"
 #include "engine/program/freeze.h"
 #include "engine/program/passes.h"
-#include "engine/states/state_source.h"
 
 namespace ds {
-
-/// Fills master weights, moments and weights of this rank from `source`. States that the source
-/// lacks stay zeros. Call it once.
-void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
-                 TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream);
 
 /// Returns the digest of the leaves (leaf_digest.h) of all fp32 master weights on rank 0, the same
 /// for any division among ranks, and an empty text on all others. Collective.

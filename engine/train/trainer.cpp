@@ -10,7 +10,6 @@
 #include "engine/comm/notes.h"
 #include "engine/config/print.h"
 #include "engine/data/byte_tokens.h"
-#include "engine/device/cpu/thread_pool.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
 #include "engine/sample/generate.h"
@@ -59,12 +58,11 @@ Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& 
   memory_.emplace(plan_, groups, backend,
                   open_state_files(config.offload, world_.rank(), plan_.of(Tier::nvme).total_bytes,
                                    state_slots(programs_, plan_)));
-  const int threads =
-      config.device.threads > 0 ? static_cast<int>(config.device.threads) : default_thread_count();
-  leaf_sums_.emplace(parameters() / kLeaf, threads);
+  leaf_sums_.emplace(parameters() / kLeaf, backend.host_threads);
   if (programs_.saver && programs_.saver->keeps_snapshot) {
     // The other half of the threads computes.
-    snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(), (threads + 1) / 2);
+    snapshot_.emplace(*backend.device, memory_->held(), memory_->snapshot(),
+                      (backend.host_threads + 1) / 2);
   }
   // A later epoch begins quickly, and its disk has been measured.
   if (memory_->files() != nullptr)

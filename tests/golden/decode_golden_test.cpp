@@ -4,7 +4,7 @@
 
 #include "engine/sample/decode_programs.h"
 #include "engine/sample/decoder.h"
-#include "engine/states/weights.h"
+#include "engine/states/fill_states.h"
 #include "golden/model_under_test.h"
 
 namespace ds::golden {
@@ -53,7 +53,7 @@ class InMemory {
     }
     FixtureWeights weights(fixture);
     fill_states(*programs[0], ShardSpec{}, *executors_[0], nullptr, weights, *backend_.kernels,
-                *stream_);
+                *stream_, 1);
   }
   Executor& executor(std::size_t i) { return *executors_[i]; }
 

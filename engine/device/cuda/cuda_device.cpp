@@ -93,6 +93,9 @@ class CudaDevice final : public Device {
     return free - std::min(free, still_reserved(free));
   }
 
+  // An error comes again with the first copy.
+  void enter_thread() override { static_cast<void>(cudaSetDevice(device_)); }
+
   std::unique_ptr<Arena> allocate(Tier tier, std::size_t bytes) override {
     const bool on_device = tier == Tier::device;
     const std::size_t free = free_bytes(tier);

@@ -91,10 +91,11 @@ Backend make_cpu_backend(const CpuOptions& options) {
   const char* products = cpu::has_bf16_products()    ? "bf16 and f32 products"
                          : cpu::has_block_products() ? "f32 products"
                                                      : "f32 products without AVX-512";
-  return {make_cpu_device(fmt::format("CPU, {} thread{}, {}, {}", threads, threads == 1 ? "" : "s",
-                                      isa.name, products)),
-          std::make_unique<CpuKernels>(threads, *isa.kernels,
-                                       fmt::format("CPU, {}, {}", isa.name, products))};
+  return {.device = make_cpu_device(fmt::format("CPU, {} thread{}, {}, {}", threads,
+                                                threads == 1 ? "" : "s", isa.name, products)),
+          .kernels = std::make_unique<CpuKernels>(threads, *isa.kernels,
+                                                  fmt::format("CPU, {}, {}", isa.name, products)),
+          .host_threads = threads};
 }
 
 }  // namespace ds

@@ -40,9 +40,11 @@ same kill
 [ -d "$work/kill/previous-1" ] && fail "kill: epochs have not shared the run folder"
 
 # 4 -> 3 -> 4 -> 3 -> 4 -> 1 ranks, each time without a node.
+# Some read with several threads.
 for cell in 0:none 1:cpu 2:none 3:nvme 3:none; do
   name=sizes-${cell/:/-}
   keys=(zero.stage=${cell%:*} elastic.every=1)
+  case $cell in 1:cpu | 3:n*) keys+=(device.threads=3) ;; esac
   [ "${cell#*:}" = none ] || keys+=(offload.optimizer.device=${cell#*:} offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
   history $name "a,b,c,d:1 lose b at 3; a,c,d:1 lose a at 6; c,d,e,f:1 lose f at 9; c,d,e:1 kill 0 at 11; c,d:2 pause at 13; c:1 end" "${keys[@]}"
   for epoch in 1 2 3 4 5; do says $name $epoch "^resume   step [0-9]+ from memory"; done
@@ -59,7 +61,7 @@ says flip 1 "the kept share of rank 0, step [0-9]+, does not verify on node a"
 step=$(sed -n 's/^flipped step //p' "$work/flip.agents")
 says flip 1 "^resume   step ${step:-none} from memory"
 same flip
-history flips "a,b:1 flipall 1 at 7; a,b:1 end" elastic.every=3
+history flips "a,b:1 flipall 1 at 7; a,b:1 end" elastic.every=3 device.threads=3
 step=$(sed -n 's/^flipped step //p' "$work/flips.agents" | head -1)
 says flips 1 "does not verify on node [ab], and there is no other copy"
 says flips 1 "^resume   step $((${step:-0} - 3)) from memory"
