@@ -51,6 +51,7 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
   if (finished()) return {};
   now_ = now;
   fleet_.set_now(now);
+  alarms_.set_now(now);
   std::visit(
       [this](const auto& known) {
         if constexpr (requires { handle(known); })
@@ -96,12 +97,12 @@ void JobState::advance() {
 
 void JobState::handle(const Start&) {
   started_at_ = now_;
-  if (policy_.timeout) deadline_at_ = now_ + *policy_.timeout;
+  if (policy_.timeout) alarms_.set(Alarm::deadline, *policy_.timeout);
   if (policy_.timeout && policy_.pre_signal)
-    pre_signal_at_ = *deadline_at_ - policy_.pre_signal->before;
+    alarms_.set(Alarm::pre_signal, *policy_.timeout - policy_.pre_signal->before);
   begin_epoch();
   if (elastic() && policy_.elastic->begin_within)
-    gather_by_ = now_ + *policy_.elastic->begin_within;
+    alarms_.set(Alarm::gather, *policy_.elastic->begin_within);
   fleet_.begin();
   for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.dial(agent);
 }
@@ -117,12 +118,10 @@ void JobState::begin_epoch() {
   for (const Node& place : placement_.nodes)
     node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
   ranks_left_ = placement_.world_size();
-  for (auto* at : {&say_waiting_at_, &skew_at_, &restart_at_, &gather_by_, &stop_at_, &invite_at_,
-                   &pause_by_})
-    at->reset();
+  clear_alarms_of_epoch();
   pause_failed_ = paused_ = false;
   missing_said_for_ = kSayMissingAfter;
-  say_missing_at_ = now_ + missing_said_for_;
+  alarms_.set(Alarm::say_missing, missing_said_for_);
 }
 
 /// Starts the epoch once every node is ready or has failed; names all bad nodes if any is vacant.
@@ -142,7 +141,7 @@ void JobState::begin_when_ready() {
   begun_ = true;
   unbegun_since_.reset();
   begun_at_ = now_;
-  say_missing_at_.reset();
+  alarms_.clear(Alarm::say_missing);
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);
     fleet_.start(agent);
@@ -213,15 +212,8 @@ void JobState::handle(const RankStarted& event) {
 
 Clock::time_point JobState::wake_at() const {
   if (fleet_.suspended() || only_writes()) return Clock::time_point::max();
-  Clock::time_point at = fleet_.wake_at();
-  // What is overdue waits for other events, not for the clock.
-  const auto ahead = [this](const auto& due) { return due && *due > now_ ? due : std::nullopt; };
-  for (const auto& other :
-       {say_missing_at_, say_waiting_at_, ahead(restart_at_), deadline_at_, pre_signal_at_, skew_at_,
-        ahead(gather_by_), stop_at_, invite_at_, pause_by_, hold_until_})
-    if (other) at = std::min(at, *other);
-  if (!redials_.empty()) at = std::min(at, redials_.front().first);
-  return at;
+  const Clock::time_point at = std::min(fleet_.wake_at(), alarms_.next());
+  return redials_.empty() ? at : std::min(at, redials_.front().first);
 }
 
 void JobState::handle(const Tick&) {
@@ -231,17 +223,12 @@ void JobState::handle(const Tick&) {
 }
 
 void JobState::look_at_clock() {
-  const auto due = [this](std::optional<Clock::time_point>& at) {
-    if (!at || now_ < *at) return false;
-    at.reset();
-    return true;
-  };
   redial();
-  if (due(pre_signal_at_)) send_pre_signal();
-  if (due(deadline_at_)) wanted_ = deadline_cause();
-  if (due(skew_at_)) warn_of_skew();
-  if (due(say_waiting_at_)) say_waiting();
-  if (due(say_missing_at_)) say_missing();
+  if (alarms_.fires(Alarm::pre_signal)) send_pre_signal();
+  if (alarms_.fires(Alarm::deadline)) wanted_ = deadline_cause();
+  if (alarms_.fires(Alarm::skew)) warn_of_skew();
+  if (alarms_.fires(Alarm::say_waiting)) say_waiting();
+  if (alarms_.fires(Alarm::say_missing)) say_missing();
   if (elastic()) look_at_members_clock();
 }
 
@@ -250,9 +237,9 @@ void JobState::say_waiting() {
   if (ranks_left_ > 0 && left > 0ms) {
     const bool failed = cause_.kind != Cause::Kind::none;
     act(Say{waiting_text(failed ? cause_text(placement_, cause_) : change_.why, ranks_left_, left)});
-  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep() &&
+  } else if (ranks_left_ == 0 && alarms_.is_ahead(Alarm::sweep) && waits_for_sweep() &&
              !(elastic() && phase_ == Phase::clearing)) {  // such an epoch does not wait for it
-    const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
+    const auto span = std::chrono::ceil<std::chrono::seconds>(alarms_.left(Alarm::sweep));
     act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
                         printable(cause_text(placement_, cause_)), span_text(span))});
   }
@@ -262,7 +249,7 @@ void JobState::say_waiting() {
 void JobState::say_missing() {
   if (phase_ != Phase::starting) return;
   missing_said_for_ *= 2;
-  say_missing_at_ = now_ + missing_said_for_;
+  alarms_.set(Alarm::say_missing, missing_said_for_);
   if (std::string text = missing_text(); !text.empty()) act(Say{std::move(text)});
 }
 
@@ -298,10 +285,7 @@ void JobState::warn_of_skew() {
 void JobState::handle(const Continued&) {
   const std::optional<Clock::duration> pause = fleet_.resume();
   if (!pause) return;
-  for (auto* at :
-       {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
-        &pre_signal_at_, &skew_at_, &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
-    if (*at) **at += *pause;
+  alarms_.shift(*pause);
   for (auto& [at, agent] : redials_) at += *pause;
   begun_at_ += *pause;
 }

@@ -16,6 +16,7 @@
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/alarms.h"
 #include "launcher/job/host_history.h"
 #include "launcher/job/job_events.h"
 #include "launcher/job/job_policy.h"
@@ -143,6 +144,9 @@ class JobState {
   void handle(const RanksHeld&) {
     if (!only_writes()) fleet_.suspend();
   }
+  void clear_alarms_of_epoch() {
+    alarms_.clear_all_but({Alarm::pre_signal, Alarm::deadline, Alarm::sweep});
+  }
   void begin_epoch();
   void begin_when_ready();
   void cannot_start();
@@ -243,7 +247,8 @@ class JobState {
   [[nodiscard]] bool came_first(const Cause& event) const;
   /// Returns whether ranks have exited with 94, and the others are expected to do so.
   [[nodiscard]] bool is_beside_pause() const {
-    return phase_ == Phase::clearing && cause_.kind == Cause::Kind::none && stop_at_;
+    return phase_ == Phase::clearing && cause_.kind == Cause::Kind::none &&
+           alarms_.is_set(Alarm::stop);
   }
   void take_earlier(Cause cause);
   void rank_ended(int rank, const RankEnd& end);
@@ -384,10 +389,7 @@ class JobState {
   Clock::time_point begun_at_{};
   Clock::time_point failed_at_{};  // the failure that the last restart followed
   std::chrono::milliseconds missing_said_for_{};
-  std::optional<Clock::time_point> say_missing_at_, say_waiting_at_, sweep_by_, restart_at_;
-  std::optional<Clock::time_point> deadline_at_, pre_signal_at_, skew_at_;
-  std::optional<Clock::time_point> gather_by_, stop_at_, invite_at_, pause_by_;
-  std::optional<Clock::time_point> hold_until_;
+  Alarms alarms_;
 };
 
 /// Returns the delay of the next restart after so many restarts in a row of short epochs.

@@ -49,25 +49,25 @@ void JobState::begin_change(EpochRecord change, bool paused) {
     change.seen = whole_micros(now_ - *cause_.time.here);
   change_ = std::move(change);
   also_lost_.clear();
-  for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
+  clear_alarms_of_epoch();
   const std::chrono::milliseconds delay = change_delay(paused);
-  restart_at_ = now_ + delay;
+  alarms_.set(Alarm::restart, delay);
   const int used = static_cast<int>(verdict_.restarts.size());
   if (!change_.counted || used < policy_.max_restarts)  // else the verdict follows
     act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
                         paused ? "beginning the next epoch" : "starting all ranks again",
                         delay > 0ms ? " in " + span_text(delay) : "")});
   if (!paused) return stop_for_change();
-  stop_at_ = now_ + policy_.grace;  // all ranks are expected to exit with 94
-  say_waiting_at_ = now_ + kSayWaitingAfter;
+  alarms_.set(Alarm::stop, policy_.grace);  // all ranks are expected to exit with 94
+  alarms_.set(Alarm::say_waiting, kSayWaitingAfter);
 }
 
 /// A rank has exited with 94: by itself, or because it was told to pause.
 void JobState::ranks_paused() {
   EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
-  if (pause_by_) {
+  if (alarms_.is_set(Alarm::pause)) {
     change = std::exchange(planned_, {});
-    change.seen = whole_micros(now_ - (*pause_by_ - pause_limit()));  // since the order
+    change.seen = whole_micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
   }
   begin_change(std::move(change), /*paused=*/true);
 }
@@ -80,8 +80,8 @@ void JobState::stop_for_change() {
   if (!policy_.trains || planned || !begun_) return stop_ranks();
   const bool by_other = change_.kind == EpochRecord::Kind::failed &&
                         cause_.end.status.code() == contract::kExitUnreachable;
-  if (by_other && !stop_at_)
-    stop_at_ = now_ + kOwnErrorWithin;
+  if (by_other && !alarms_.is_set(Alarm::stop))
+    alarms_.set(Alarm::stop, kOwnErrorWithin);
   else
     kill_ranks();
 }
@@ -93,11 +93,12 @@ void JobState::pause_spoiled() {
     cause_.note = *why;
     return stop(cause_);
   }
-  stop_at_.reset();
+  alarms_.clear(Alarm::stop);
   change_.kind = why ? EpochRecord::Kind::left : EpochRecord::Kind::failed;
   change_.why = printable(cause_text(placement_, cause_));
   change_.counted = !why;
-  restart_at_ = std::max(*restart_at_, now_ + restart_delay(quick_restarts_++));
+  alarms_.set(Alarm::restart, std::max<Clock::duration>(alarms_.left(Alarm::restart),
+                                                        restart_delay(quick_restarts_++)));
   act(Say{change_.why + "; starting all ranks again"});
   if (why) retire_joiner(cause_.node, end_of_joiner(cause_));
   stop_for_change();
@@ -125,7 +126,6 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   if (phase_ == Phase::running && had_ranks) return mark_failure(std::move(cause));
   if (phase_ == Phase::starting) {  // its ranks have not begun
     searching_ = false;
-    say_missing_at_.reset();
     cause_ = cause;
     if (!unbegun_since_) unbegun_since_ = now_;
     if (now_ - *unbegun_since_ >= policy_.elastic->max_wait) wanted_ = cause;
@@ -143,12 +143,12 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
     change_.counted = false;
     act(Say{printable(cause_text(placement_, cause))});
   }
-  if (std::exchange(stop_at_, std::nullopt)) stop_for_change();
+  if (alarms_.clear(Alarm::stop)) stop_for_change();
 }
 
 /// Ends the epoch for hosts that wait, if there is room for them and the policy says so.
 void JobState::invite_joiners() {
-  if (!begun_ || pause_by_ || pause_failed_ || roster_.waiting() == 0) return;
+  if (!begun_ || alarms_.is_set(Alarm::pause) || pause_failed_ || roster_.waiting() == 0) return;
   if (node_count() >= most_nodes_ || cause_.kind != Cause::Kind::none) return;
   const Admit admit = policy_.elastic->admit;
   const bool wanted = admit == Admit::now || (admit == Admit::automatic && policy_.trains);
@@ -158,7 +158,7 @@ void JobState::invite_joiners() {
     if (told_of_.insert(agent).second) news.push_back(host_name(agent));
   if (news.empty()) return;
   if (at_once) {
-    invite_at_ = now_ + kJoinersTogether;
+    alarms_.set(Alarm::invite, kJoinersTogether);
     return;
   }
   const int room = most_nodes_ - node_count();
@@ -181,28 +181,23 @@ void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
   if (stop_signal_) return;
   if (!policy_.trains || !can_pause() || !begun_)
     return begin_change({.kind = kind, .why = printable(why)});
-  if (pause_by_) return;  // one pause serves for all
+  if (alarms_.is_set(Alarm::pause)) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
   act(PauseRanks{});
   planned_ = {.kind = kind, .why = printable(why)};
-  pause_by_ = now_ + pause_limit();
+  alarms_.set(Alarm::pause, pause_limit());
 }
 
 void JobState::look_at_members_clock() {
-  const auto due = [this](std::optional<Clock::time_point>& at) {
-    if (!at || now_ < *at) return false;
-    at.reset();
-    return true;
-  };
-  if (due(invite_at_) && phase_ == Phase::running) {
+  if (alarms_.fires(Alarm::invite) && phase_ == Phase::running) {
     std::vector<std::string> names;
     for (const int agent : roster_.waiting_agents()) names.push_back(host_name(agent));
     if (!names.empty())
       end_epoch(EpochRecord::Kind::joined,
                 fmt::format("{} {} ready", fold_names(names), names.size() == 1 ? "is" : "are"));
   }
-  if (due(hold_until_)) forget_earlier_states();
-  if (due(pause_by_) && phase_ == Phase::running) {
+  if (alarms_.fires(Alarm::hold)) forget_earlier_states();
+  if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
     if (is_too_large())
       return begin_change(
           {.kind = EpochRecord::Kind::left,
@@ -211,7 +206,7 @@ void JobState::look_at_members_clock() {
     act(Say{fmt::format("the ranks have not paused within {}; the epoch goes on as it is",
                         span_text(pause_limit()))});
   }
-  if (due(stop_at_) && phase_ == Phase::clearing) {
+  if (alarms_.fires(Alarm::stop) && phase_ == Phase::clearing) {
     if (policy_.trains)
       kill_ranks();
     else
@@ -248,7 +243,7 @@ void JobState::handle(const PhaseReached& event) {
       event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
   if (event.name != kFirstStepPhase) return;
   ranks_run_well();
-  hold_until_ = now_ + kHoldWithin;
+  alarms_.set(Alarm::hold, kHoldWithin);
   if (stop_signal_) wanted_ = {.kind = Cause::Kind::signal, .signo = *stop_signal_};
 }
 
@@ -263,7 +258,7 @@ void JobState::handle(const SizeWanted& event) {
 void JobState::leave_if_too_large(const std::string& why) {
   if (!placed_ || phase_ > Phase::running || !is_too_large()) return;
   searching_ = false;
-  say_missing_at_.reset();
+  alarms_.clear(Alarm::say_missing);
   end_epoch(EpochRecord::Kind::left, why);
 }
 

@@ -32,7 +32,8 @@ int JobState::staying() const {
 /// the two that leave. The job stops as by TERM if too few would be left.
 void JobState::let_hosts_leave() {
   // Before the first step of an epoch, TERM would end the ranks of a training without a checkpoint.
-  const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pause_by_
+  const auto pauses = [this] { return alarms_.is_set(Alarm::pause); };
+  const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pauses()
                                       : phase_ <= Phase::running;
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
   if (placed_ && staying() < least) return obey_signal(SIGTERM);
@@ -42,7 +43,7 @@ void JobState::let_hosts_leave() {
   const auto may_leave = [&](int host) {
     if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) return true;
     if (!placed_ || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
-    return !policy_.trains || (settled && !pause_by_);
+    return !policy_.trains || (settled && !pauses());
   };
   while (true) {
     const auto next = std::ranges::find_if(ending_, may_leave);
@@ -105,7 +106,7 @@ void JobState::let_go(int agent) {
 /// All ranks have kept their states in this epoch, or have not for a long time: nobody needs older
 /// ones.
 void JobState::forget_earlier_states() {
-  hold_until_.reset();
+  alarms_.clear(Alarm::hold);
   lost_node_ = false;
   for (const int agent : std::exchange(held_, {})) let_go(agent);
   leave_after_all();

@@ -34,7 +34,7 @@ void JobState::gather() {
     return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
   }
   drop_retired();
-  if (restart_at_ && now_ < *restart_at_) return;
+  if (alarms_.is_ahead(Alarm::restart)) return;
   const ElasticPolicy& policy = *policy_.elastic;
   const int here = this->here();
   const int coming = fleet_.unready();
@@ -43,15 +43,15 @@ void JobState::gather() {
                                     ? std::clamp(*policy.known - here, 0, coming)
                                     : coming,
                       .before = first ? 0 : std::min(change_.nodes_before, hosts_left()),
-                      .overdue = gather_by_ && now_ >= *gather_by_,
+                      .overdue = alarms_.is_over(Alarm::gather),
                       .earlier = first && awaits_earlier_host(),
                       .nodes = {policy.nodes.least, most_nodes_},
                       .on_loss = policy.on_loss};
   const GatherStep step = gather_step(now);
   if (step == GatherStep::begin) return begin_with_members();
   if (step == GatherStep::give_up) return cannot_gather(first);
-  if (first || gather_by_) return;
-  gather_by_ = now_ + policy.max_wait;
+  if (first || alarms_.is_set(Alarm::gather)) return;
+  alarms_.set(Alarm::gather, policy.max_wait);
   const bool keeps_size = policy.on_loss == OnLoss::wait && now.before > now.nodes.least;
   act(Say{fmt::format("waiting up to {} for hosts: {} of {}{} are ready{}",
                       span_text(policy.max_wait), now.here, keeps_size ? "" : "at least ",
@@ -75,7 +75,7 @@ bool JobState::awaits_earlier_host() const {
 }
 
 std::string JobState::hosts_waited_for() const {
-  if (phase_ != Phase::clearing || !gather_by_) return {};
+  if (phase_ != Phase::clearing || !alarms_.is_set(Alarm::gather)) return {};
   const int least = policy_.elastic->nodes.least;
   const int wanted = policy_.elastic->on_loss == OnLoss::wait
                          ? std::max(least, std::min(change_.nodes_before, hosts_left()))

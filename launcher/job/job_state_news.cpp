@@ -90,7 +90,7 @@ void JobState::agent_cleared(int agent) {
 void JobState::waiting_agent_lost(int agent, const std::string& reason) {
   const NodeLoss* loss = loss_of(agent);
   const bool unswept = loss != nullptr && loss->sweep == NodeLoss::Sweep::pending;
-  const bool in_time = sweep_by_ && now_ + kRedialAfter + kSweepWithin <= *sweep_by_;
+  const bool in_time = kRedialAfter + kSweepWithin <= alarms_.left(Alarm::sweep);
   if (unswept && may_restart() && in_time)
     return redial_after(kRedialAfter, agent);  // its record in the roster stays
   roster_.remove(agent);
@@ -154,7 +154,7 @@ void JobState::dial_again(int lost, const std::string& reason) {
   fleet_.dial(agent);
   const std::chrono::milliseconds span = may_restart() ? policy_.start_timeout : kSweepWithin;
   fleet_.sweep_within(agent, span);
-  sweep_by_ = now_ + span;
+  alarms_.set(Alarm::sweep, span);
 }
 
 /// Lets redial() dial the host of a lost agent again.
@@ -176,7 +176,7 @@ void JobState::redial() {
     fleet_.dial(next);
     fleet_.sweep_within(next, elastic() ? policy_.start_timeout
                                         : std::chrono::ceil<std::chrono::milliseconds>(
-                                              *sweep_by_ - now_));
+                                              alarms_.left(Alarm::sweep)));
   }
 }
 
@@ -220,7 +220,7 @@ void JobState::handle(const RankExited& event) {
   } else if (failed && came_first(cause_of(event))) {
     earlier_ = cause_of(event);
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
-    skew_at_ = now_ + policy_.exit_skew.after;
+    alarms_.set(Alarm::skew, policy_.exit_skew.after);
   }
 }
 
@@ -321,7 +321,7 @@ void JobState::rank_ended(int rank, const RankEnd& end) {
   record.after_cause = begun_ && !is_cause && (stopping || cause_.kind != Cause::Kind::none);
   --ranks_left_;
   --node(placement_.ranks[static_cast<std::size_t>(rank)].node_rank).ranks_left;
-  if (ranks_left_ == 0) skew_at_.reset();
+  if (ranks_left_ == 0) alarms_.clear(Alarm::skew);
 }
 
 }  // namespace ds::launcher

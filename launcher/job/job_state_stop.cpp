@@ -77,7 +77,7 @@ void JobState::restart() {
   if (now_ - begun_at_ >= kGoodRun) quick_restarts_ = 0;
   const std::chrono::milliseconds delay =
       std::max(least_delay(cause_), restart_delay(quick_restarts_++));
-  restart_at_ = now_ + delay;
+  alarms_.set(Alarm::restart, delay);
   verdict_.restarts.push_back({.why = printable(cause_text(placement_, cause_))});
   act(Say{fmt::format("{}; restart {} of {}{}", verdict_.restarts.back().why,
                       verdict_.restarts.size(), policy_.max_restarts,
@@ -95,7 +95,7 @@ void JobState::restart_when_cleared() {
     cause.note = no_host_text(placement_, roster_.bad_nodes());
     return stop(std::move(cause));
   }
-  if (now_ < *restart_at_) return;
+  if (alarms_.is_ahead(Alarm::restart)) return;
   ++placement_.epoch;
   ++placement_.restarts;
   begin_epoch();
@@ -105,7 +105,7 @@ void JobState::restart_when_cleared() {
 
 void JobState::stop(Cause cause) {
   // Otherwise its ranks are already stopping.
-  const bool first = phase_ != Phase::clearing || stop_at_;
+  const bool first = phase_ != Phase::clearing || alarms_.is_set(Alarm::stop);
   phase_ = Phase::stopping;
   cause_ = std::move(cause);
   searching_ = false;
@@ -120,11 +120,11 @@ void JobState::stop(Cause cause) {
 /// Cancels all deadlines of an ending job and dismisses idle agents. Agents that have not greeted
 /// end when their channel closes.
 void JobState::release_agents() {
-  for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_,
-                   &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
-    at->reset();
+  alarms_.clear_all_but({Alarm::say_waiting, Alarm::sweep});
   drop_redials();
-  if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
+  if (alarms_.is_set(Alarm::sweep))
+    alarms_.set(Alarm::sweep,
+                std::min<Clock::duration>(alarms_.left(Alarm::sweep), kSweepWithin));
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     if (is_sweeper(agent) && hosts_.failures(roster_.host_number(agent)) >= kFewTries) {
       fleet_.close(agent);
@@ -139,15 +139,15 @@ void JobState::release_agents() {
 }
 
 void JobState::stop_ranks() {
-  skew_at_.reset();
-  say_waiting_at_ = now_ + kSayWaitingAfter;
+  alarms_.clear(Alarm::skew);
+  alarms_.set(Alarm::say_waiting, kSayWaitingAfter);
   if (ranks_left_ == 0) return;
   for (int agent = 0; agent < fleet_.size(); ++agent)
     if (fleet_.is_busy(agent)) fleet_.stop(agent, policy_.grace);
 }
 
 void JobState::kill_ranks() {
-  say_waiting_at_.reset();
+  alarms_.clear(Alarm::say_waiting);
   for (int agent = 0; agent < fleet_.size(); ++agent)
     if (fleet_.is_busy(agent) && !fleet_.is_being_killed(agent)) fleet_.kill(agent);
 }
