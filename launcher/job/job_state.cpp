@@ -37,7 +37,6 @@ JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host
       policy_(std::move(policy)),
       roster_(placement_, elastic() ? std::vector<Host>{} : spares, /*open=*/elastic()),
       fleet_({.node_timeout = policy_.node_timeout, .start_timeout = policy_.start_timeout}),
-      placed_(!elastic()),
       most_nodes_(elastic() ? policy_.elastic->nodes.most : 0),
       most_ranks_(elastic() ? elastic_ranks(roster_.hosts(), policy_.elastic->placing,
                                             policy_.elastic->nodes)
@@ -119,14 +118,14 @@ void JobState::begin_epoch() {
     node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
   ranks_left_ = placement_.world_size();
   clear_alarms_of_epoch();
-  pause_failed_ = paused_ = false;
+  pause_failed_ = false;
   missing_said_for_ = kSayMissingAfter;
   alarms_.set(Alarm::say_missing, missing_said_for_);
 }
 
 /// Starts the epoch once every node is ready or has failed; names all bad nodes if any is vacant.
 void JobState::begin_when_ready() {
-  if (!placed_) return gather();
+  if (!is_placed()) return gather();
   fill_vacancies();
   if (nodes_ready_ + roster_.vacancies() < node_count()) return;
   if (roster_.has_vacancies()) {
@@ -186,7 +185,7 @@ void JobState::fill_vacancies() {
 std::string JobState::missing_text() const {
   // A list of names that cannot be folded must not fill the screen.
   constexpr std::size_t kRoom = 400;
-  if (!placed_) return absent_text();
+  if (!is_placed()) return absent_text();
   std::vector<std::string> names;
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);

@@ -154,6 +154,8 @@ class JobState {
   [[nodiscard]] std::string missing_text() const;
 
   // job_state_members.cpp: the nodes of epochs of jobs whose number of nodes may change.
+  /// Returns whether the nodes of this epoch are chosen.
+  [[nodiscard]] bool is_placed() const { return !elastic() || !verdict_.epochs.empty(); }
   void gather();
   [[nodiscard]] bool awaits_earlier_host() const;
   /// Returns the number of hosts that the user has not removed.
@@ -348,12 +350,9 @@ class JobState {
   std::vector<Action> actions_;
 
   // Of jobs whose number of nodes may change.
-  bool placed_ = true;           // the nodes of this epoch are chosen
   int most_nodes_ = 0;           // of an epoch
   int most_ranks_ = 0;           // of the largest epoch
-  EpochRecord change_;           // that is under way
-  EpochRecord planned_;          // for which the ranks shall pause
-  bool paused_ = false;          // a rank has exited with 94
+  EpochRecord change_;           // that is under way, or for which the ranks shall pause
   bool pause_failed_ = false;    // the ranks of this epoch do not obey
   std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
   std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
@@ -370,8 +369,7 @@ class JobState {
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
   HostHistory hosts_;
-  std::set<int> checking_;               // agents whose hosts are being checked
-  std::set<int> checked_;                // these, and agents whose hosts have been checked
+  std::set<int> checked_;                // agents whose hosts are being checked, or have been
   std::map<int, std::string> refused_;   // by host: why, as was said
   std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
 
@@ -379,6 +377,7 @@ class JobState {
   std::optional<Cause> earlier_;  // than cause_
   std::optional<Cause> wanted_;   // why the job shall end
   std::optional<int> signo_;      // that counts
+  bool paused_ = false;           // a rank has exited with 94
   bool spoiled_ = false;          // a rank failed while others exit with 94
   std::optional<MasterMissing> missing_;
   bool ticked_ = false;

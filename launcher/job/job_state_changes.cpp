@@ -66,7 +66,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
 void JobState::ranks_paused() {
   EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
   if (alarms_.is_set(Alarm::pause)) {
-    change = std::exchange(planned_, {});
+    change = change_;  // as planned
     change.seen = whole_micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
   }
   begin_change(std::move(change), /*paused=*/true);
@@ -184,7 +184,7 @@ void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
   if (alarms_.is_set(Alarm::pause)) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
   act(PauseRanks{});
-  planned_ = {.kind = kind, .why = printable(why)};
+  change_ = {.kind = kind, .why = printable(why)};
   alarms_.set(Alarm::pause, pause_limit());
 }
 
@@ -256,7 +256,7 @@ void JobState::handle(const SizeWanted& event) {
 
 /// Ends the epoch if it has nodes that shall leave.
 void JobState::leave_if_too_large(const std::string& why) {
-  if (!placed_ || phase_ > Phase::running || !is_too_large()) return;
+  if (!is_placed() || phase_ > Phase::running || !is_too_large()) return;
   searching_ = false;
   alarms_.clear(Alarm::say_missing);
   end_epoch(EpochRecord::Kind::left, why);

@@ -20,7 +20,7 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
   if (has_left(host)) return redial_after(std::chrono::milliseconds(0), agent);
   if (hosts_.is_retired(host) && !is_unswept(agent)) return;
   const int tries = hosts_.failed(host);
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
   if (!first && tries == 0 && loss_of(agent) == nullptr && !refused_.contains(host) &&
       !policy_.elastic->known)
@@ -41,14 +41,13 @@ void JobState::agent_waits(int agent) {
 /// Finds out whether the ranks could run on the host of an agent that has no node. Until then the
 /// agent does not wait, so that a host that does not fit disturbs nobody.
 void JobState::check(int agent) {
-  checking_.insert(agent);
   checked_.insert(agent);
   fleet_.limit_time(agent, kCheckWithin);
   act(CheckHost{agent});
 }
 
 void JobState::handle(const HostChecked& event) {
-  if (checking_.erase(event.agent) == 0 || phase_ >= Phase::stopping) return;
+  if (!fleet_.is_limited(event.agent) || phase_ >= Phase::stopping) return;
   fleet_.unlimit(event.agent);
   if (event.problem.empty())
     host_fits(event.agent);
@@ -112,7 +111,6 @@ void JobState::retire(int host) {
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     const Stage stage = fleet_.stage(agent);
     if (roster_.host_number(agent) != host || roster_.node_of(agent) >= 0) continue;
-    checking_.erase(agent);
     if (stage == Stage::idle) fleet_.dismiss(agent);
     const bool comes = stage == Stage::opening || stage == Stage::sweeping;
     if (comes && !is_unswept(agent)) fleet_.close(agent);

@@ -36,13 +36,13 @@ void JobState::let_hosts_leave() {
   const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pauses()
                                       : phase_ <= Phase::running;
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
-  if (placed_ && staying() < least) return obey_signal(SIGTERM);
+  if (is_placed() && staying() < least) return obey_signal(SIGTERM);
   const auto is_of = [this](int host) {
     return [this, host](int agent) { return agent >= 0 && roster_.host_number(agent) == host; };
   };
   const auto may_leave = [&](int host) {
     if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) return true;
-    if (!placed_ || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
+    if (!is_placed() || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
     return !policy_.trains || (settled && !pauses());
   };
   while (true) {

@@ -20,7 +20,7 @@ std::chrono::microseconds micros(Clock::duration span) {
 
 /// Begins an epoch once enough hosts are there, or ends the job if they do not come.
 void JobState::gather() {
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (!first && !change_.stopped) {
     change_.stopped = micros(now_ - failed_at_);
     const int used = static_cast<int>(verdict_.restarts.size());
@@ -118,7 +118,7 @@ void JobState::begin_with_members() {
     next = next_placement(placement_, live, placing, range);
   }
   DS_ASSERT(next);
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (first) next->placement.epoch = placement_.epoch;
   if (change_.counted) verdict_.restarts.push_back({.why = change_.why});
   next->placement.restarts = static_cast<int>(verdict_.restarts.size());
@@ -142,10 +142,9 @@ void JobState::begin_with_members() {
   verdict_.epochs.push_back(std::exchange(change_, {}));
   absent_.clear();
   begin_epoch();
-  placed_ = true;
   for (const int agent : chosen) {
     told_of_.erase(agent);
-    if (checking_.erase(agent) > 0) fleet_.unlimit(agent);
+    fleet_.unlimit(agent);
     fleet_.give_spec(agent, roster_.node_of(agent));
   }
 }
@@ -153,7 +152,7 @@ void JobState::begin_with_members() {
 /// Says how the next epoch differs from the last one.
 void JobState::say_members(const Placement& next, const std::vector<int>& chosen) {
   const int nodes = static_cast<int>(next.nodes.size());
-  if (verdict_.epochs.empty()) {
+  if (!is_placed()) {
     if (absent_.empty()) return;
     std::vector<std::string> names;
     for (const BadNode& bad : absent_)

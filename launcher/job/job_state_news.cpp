@@ -50,13 +50,11 @@ void JobState::take(const Fleet::News& news) {
     case What::cleared:
       return agent_cleared(agent);
     case What::time_up:
-      if (checking_.erase(agent) > 0)
-        refuse(agent, fmt::format("its check has not ended within {}", span_text(kCheckWithin)));
-      return;
+      return refuse(
+          agent, fmt::format("its check has not ended within {}", span_text(kCheckWithin)));
     default:
       break;
   }
-  checking_.erase(agent);
   const std::string reason = loss_reason(news, host_name(agent));
   if (index < 0 && elastic() && may_restart()) return host_away(agent, reason, loss_stage(news));
   if (index < 0) return waiting_agent_lost(agent, reason);
