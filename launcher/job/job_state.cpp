@@ -141,8 +141,7 @@ void JobState::begin_when_ready() {
   unbegun_since_.reset();
   begun_at_ = now_;
   alarms_.clear(Alarm::say_missing);
-  for (const Node& place : placement_.nodes) {
-    const int agent = roster_.agent_of(place.node_rank);
+  for (const int agent : roster_.seated_agents()) {
     fleet_.start(agent);
     hosts_.began(roster_.host_number(agent));
   }

@@ -55,11 +55,7 @@ class JobState {
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] const Roster& agents() const { return roster_; }
   /// Returns the agent of each node; -1: none.
-  [[nodiscard]] std::vector<int> agents_by_node() const {
-    std::vector<int> agents;
-    for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
-    return agents;
-  }
+  [[nodiscard]] const std::vector<int>& agents_by_node() const { return roster_.by_node(); }
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   /// Returns a name for people: starting, running, restarting, stopping, finished.
   [[nodiscard]] std::string_view phase_name() const {
@@ -216,6 +212,11 @@ class JobState {
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
   bool has_left(int host);
+  [[nodiscard]] bool is_one_of(const std::vector<int>& agents, int host) const {
+    return std::ranges::count(agents, host, [this](int agent) {
+             return roster_.host_number(agent);
+           }) > 0;
+  }
   void drop_retired();
   void leave_after_all();
   void let_go(int agent);

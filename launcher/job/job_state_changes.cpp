@@ -223,9 +223,7 @@ void JobState::record_start() {
 
 /// Notes that the ranks of all nodes have started, and those of a training have made a step.
 void JobState::ranks_run_well() {
-  for (const Node& place : placement_.nodes)
-    if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
-      hosts_.proved(roster_.host_number(agent));
+  for (const int agent : roster_.seated_agents()) hosts_.proved(roster_.host_number(agent));
   for (const int agent : roster_.waiting_agents())  // spares of the start
     if (!checked_.contains(agent)) check(agent);
 }
@@ -264,12 +262,10 @@ void JobState::leave_if_too_large(const std::string& why) {
 
 /// Returns whether nodes of this epoch shall leave.
 bool JobState::is_too_large() const {
-  if (node_count() > most_nodes_) return true;
-  for (const Node& place : placement_.nodes) {
-    const int agent = roster_.agent_of(place.node_rank);
-    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent))) return true;
-  }
-  return false;
+  return node_count() > most_nodes_ ||
+         std::ranges::any_of(roster_.seated_agents(), [this](int agent) {
+           return hosts_.is_retired(roster_.host_number(agent));
+         });
 }
 
 }  // namespace ds::launcher

@@ -94,9 +94,7 @@ void JobState::handle(const HostAdded& event) {
 
 void JobState::handle(const HostRetired& event) {
   if (phase_ >= Phase::stopping || !elastic() || hosts_.is_retired(event.host)) return;
-  for (const int agent : agents_by_node())
-    if (policy_.trains && agent >= 0 && roster_.host_number(agent) == event.host)
-      keepers_.insert(event.host);
+  if (policy_.trains && is_one_of(roster_.seated_agents(), event.host)) keepers_.insert(event.host);
   retire(event.host);
   leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");
 }
@@ -176,8 +174,7 @@ std::vector<HostRole> JobState::host_roles() const {
     roles[static_cast<std::size_t>(roster_.host_number(agent))] = role;
   };
   for (const int agent : roster_.waiting_agents()) set(agent, HostRole::waits);
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node)
-    if (roster_.agent_of(node) >= 0) set(roster_.agent_of(node), HostRole::takes_part);
+  for (const int agent : roster_.seated_agents()) set(agent, HostRole::takes_part);
   for (std::size_t host = 0; host < roles.size(); ++host)
     if (hosts_.is_retired(static_cast<int>(host))) roles[host] = HostRole::retired;
   return roles;

@@ -21,10 +21,10 @@ void JobState::handle(const HostsEnd& event) {
 /// Returns how many hosts are there that were not told to end.
 int JobState::staying() const {
   const auto stays = [this](int agent) {
-    const int host = agent < 0 ? -1 : roster_.host_number(agent);
-    return host >= 0 && !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
+    const int host = roster_.host_number(agent);
+    return !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
   };
-  return static_cast<int>(std::ranges::count_if(agents_by_node(), stays) +
+  return static_cast<int>(std::ranges::count_if(roster_.seated_agents(), stays) +
                           std::ranges::count_if(roster_.waiting_agents(), stays));
 }
 
@@ -37,12 +37,9 @@ void JobState::let_hosts_leave() {
                                       : phase_ <= Phase::running;
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
   if (is_placed() && staying() < least) return obey_signal(SIGTERM);
-  const auto is_of = [this](int host) {
-    return [this, host](int agent) { return agent >= 0 && roster_.host_number(agent) == host; };
-  };
   const auto may_leave = [&](int host) {
-    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) return true;
-    if (!is_placed() || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
+    if (is_one_of(roster_.waiting_agents(), host)) return true;
+    if (!is_one_of(roster_.seated_agents(), host)) return false;
     return !policy_.trains || (settled && !pauses());
   };
   while (true) {
@@ -51,7 +48,7 @@ void JobState::let_hosts_leave() {
     const int host = *next;
     ending_.erase(next);
     returning_.insert(host);
-    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) act(LetGo{host});
+    if (is_one_of(roster_.waiting_agents(), host)) act(LetGo{host});
     handle(HostRetired{host});
   }
 }
@@ -72,10 +69,9 @@ bool JobState::has_left(int host) {
 /// may have the copies of each other.
 void JobState::drop_retired() {
   if (hosts_.retired() == 0) return;
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
-    const int agent = roster_.agent_of(node);
-    const int host = agent < 0 ? -1 : roster_.host_number(agent);
-    if (agent < 0 || !hosts_.is_retired(host)) continue;
+  for (const int agent : roster_.seated_agents()) {
+    const int host = roster_.host_number(agent);
+    if (!hosts_.is_retired(host)) continue;
     const bool holds = keeps_ && keepers_.contains(host);
     if (holds && !held_.empty()) continue;
     roster_.leave(agent);
@@ -91,9 +87,8 @@ void JobState::drop_retired() {
 void JobState::leave_after_all() {
   if (phase_ != Phase::running || staying() < policy_.elastic->nodes.least) return;
   std::vector<std::string> names;
-  for (const int agent : agents_by_node())
-    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent)))
-      names.push_back(host_name(agent));
+  for (const int agent : roster_.seated_agents())
+    if (hosts_.is_retired(roster_.host_number(agent))) names.push_back(host_name(agent));
   if (!names.empty()) end_epoch(EpochRecord::Kind::left, fold_names(names) + " shall leave");
 }
 

@@ -101,10 +101,7 @@ void JobState::begin_with_members() {
     live.push_back({roster_.host_of(agent), node});
     agents.push_back(agent);
   };
-  if (roster_.seated() > 0)
-    for (const Node& place : placement_.nodes)
-      if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
-        add(agent, place.node_rank);
+  for (const int agent : roster_.seated_agents()) add(agent, roster_.node_of(agent));
   if (lost_node_)
     for (const int agent : held_) add(agent, -1);
   for (const int agent : roster_.waiting_agents()) add(agent, -1);

@@ -219,7 +219,7 @@ void JobState::handle(const SignalReceived& event) {
 /// stops, its ranks begin once more, on whatever hosts are there, and then stop as by TERM, which
 /// saves. Returns whether that is under way.
 bool JobState::saves_before_stop(int signo) {
-  if (!elastic() || !policy_.trains || !keeps_ || !is_placed() || !states_.saves_at_stop) return false;
+  if (!policy_.trains || !keeps_ || !states_.saves_at_stop) return false;
   if (stop_signal_) return true;
   if (phase_ == Phase::running && has_stepped()) return false;  // they can save now
   if (least_delay(cause_) > 0ms) return false;  // they got the signal too, and have saved
