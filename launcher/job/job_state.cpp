@@ -30,6 +30,16 @@ Placement placed_on_all(Placement placement, const JobPolicy& policy,
   return all;
 }
 
+/// Returns "still waiting for 2 of 8 nodes: node[3-4]"; empty if there are no names.
+std::string still_waiting(const std::vector<std::string>& names, const std::string& of) {
+  // A list of names that cannot be folded must not fill the screen.
+  constexpr std::size_t kRoom = 400;
+  if (names.empty()) return {};
+  std::string folded = fold_names(names);
+  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
+  return printable(fmt::format("still waiting for {} of {}: {}", names.size(), of, folded));
+}
+
 }  // namespace
 
 JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares)
@@ -95,7 +105,7 @@ void JobState::advance() {
 }
 
 void JobState::handle(const Start&) {
-  started_at_ = now_;
+  started_at_ = failed_at_ = now_;
   if (policy_.timeout) alarms_.set(Alarm::deadline, *policy_.timeout);
   if (policy_.timeout && policy_.pre_signal)
     alarms_.set(Alarm::pre_signal, *policy_.timeout - policy_.pre_signal->before);
@@ -180,32 +190,34 @@ void JobState::fill_vacancies() {
   }
 }
 
-/// Returns "still waiting for 2 of 8 nodes: node[3-4]"; empty if all are ready.
+/// Returns which nodes are not ready; empty if all are.
 std::string JobState::missing_text() const {
-  // A list of names that cannot be folded must not fill the screen.
-  constexpr std::size_t kRoom = 400;
   if (!is_placed()) return absent_text();
   std::vector<std::string> names;
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);
     if (agent < 0 || fleet_.stage(agent) < Stage::ready) names.push_back(place.host.name);
   }
-  if (names.empty()) return {};
-  std::string folded = fold_names(names);
-  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
-  return printable(fmt::format("still waiting for {} of {}: {}", names.size(),
-                               count_of(node_count(), "node"), folded));
+  return still_waiting(names, count_of(node_count(), "node"));
+}
+
+/// Returns which hosts have not answered while the nodes of an epoch are chosen.
+std::string JobState::absent_text() const {
+  const std::vector<HostRole> roles = host_roles();
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < roles.size(); ++host)
+    if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
+  return still_waiting(names, count_of(static_cast<int>(roles.size()), "host"));
 }
 
 void JobState::handle(const RankStarted& event) {
   DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
-  ranks_[static_cast<std::size_t>(event.rank)].pid = event.pid;
-  const bool all = ++ranks_started_ == placement_.world_size();
-  if (all && elastic()) record_start();
-  const bool counted = !elastic() || (!verdict_.epochs.empty() && verdict_.epochs.back().counted);
-  if (!all || !counted || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
-  verdict_.restarts.back().took =
-      std::chrono::duration_cast<std::chrono::microseconds>(now_ - failed_at_);
+  rank(event.rank).pid = event.pid;
+  if (++ranks_started_ != placement_.world_size()) return;
+  if (elastic()) record_start();
+  const bool counted = !elastic() || (is_placed() && verdict_.epochs.back().counted);
+  if (counted && !verdict_.restarts.empty() && !verdict_.restarts.back().took)
+    verdict_.restarts.back().took = micros(now_ - failed_at_);
 }
 
 Clock::time_point JobState::wake_at() const {

@@ -148,12 +148,14 @@ class JobState {
   void cannot_start();
   void fill_vacancies();
   [[nodiscard]] std::string missing_text() const;
+  [[nodiscard]] std::string absent_text() const;
 
   // job_state_members.cpp: the nodes of epochs of jobs whose number of nodes may change.
   /// Returns whether the nodes of this epoch are chosen.
   [[nodiscard]] bool is_placed() const { return !elastic() || !verdict_.epochs.empty(); }
   void gather();
   [[nodiscard]] bool awaits_earlier_host() const;
+  [[nodiscard]] int nodes_wanted() const;
   /// Returns the number of hosts that the user has not removed.
   [[nodiscard]] int hosts_left() const {
     return static_cast<int>(roster_.hosts().size()) - hosts_.retired();
@@ -165,15 +167,13 @@ class JobState {
   }
   void begin_with_members();
   void cannot_gather(bool first);
-  void say_members(const Placement& next, const std::vector<int>& chosen);
-  [[nodiscard]] std::string absent_text() const;
+  void say_members(const Placement& next, const std::vector<int>& chosen, const std::string& lost);
   [[nodiscard]] std::string also_lost_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
   [[nodiscard]] bool has_stepped() const;
   /// Returns whether the next epoch can go on from where this one is ended by plan.
   [[nodiscard]] bool can_pause() const { return !policy_.trains || states_.may_pause; }
-  std::chrono::milliseconds change_delay(bool paused);
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
@@ -229,6 +229,7 @@ class JobState {
   void node_lost(int agent, bool was_ready, const std::string& reason, const std::string& stage);
   void node_done(int index);
   void vacate(int agent, const std::string& reason, const std::string& stage);
+  void dial(int agent, bool again, std::chrono::milliseconds sweep_within);
   void dial_again(int lost, const std::string& reason);
   void redial();
   void drop_redials();
@@ -270,7 +271,9 @@ class JobState {
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_never_restarted(const Cause& cause) const;
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
+  [[nodiscard]] std::optional<std::string> why_none_left() const;
   static std::chrono::milliseconds least_delay(const Cause& cause);
+  std::chrono::milliseconds next_delay(bool grows);
   void restart();
   void restart_when_cleared();
   void stop(Cause cause);
@@ -311,6 +314,13 @@ class JobState {
     return running;
   }
 
+  /// Returns whether another epoch may follow whose nodes are not the same.
+  [[nodiscard]] bool may_change() const { return elastic() && phase_ < Phase::stopping; }
+  static std::chrono::microseconds micros(Clock::duration span) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(span);
+  }
+
+  RankRecord& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
   NodeState& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }
   [[nodiscard]] const std::string& host_name(int agent) const {
@@ -387,7 +397,7 @@ class JobState {
   Clock::time_point now_{};
   Clock::time_point started_at_{};
   Clock::time_point begun_at_{};
-  Clock::time_point failed_at_{};  // the failure that the last restart followed
+  Clock::time_point failed_at_{};  // the start, or the failure that the last restart followed
   std::chrono::milliseconds missing_said_for_{};
   Alarms alarms_;
 };

@@ -13,28 +13,12 @@ namespace ds::launcher {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-std::chrono::microseconds whole_micros(Clock::duration span) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(span);
-}
-
-}  // namespace
-
 /// Returns whether the ranks of a training have finished a step in this epoch. The next one goes on
 /// from there, so it need not be delayed as after a start that fails.
 bool JobState::has_stepped() const {
   return !verdict_.epochs.empty() &&
          std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
                             [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
-}
-
-/// Returns how long the epoch after change_ is delayed: ever longer after short epochs that failed.
-std::chrono::milliseconds JobState::change_delay(bool paused) {
-  const Clock::duration ran = now_ - begun_at_;
-  if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
-  const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
-  return std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
@@ -46,14 +30,14 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   change.nodes_before = node_count();
   change.ranks_before = placement_.world_size();
   if (cause_.kind == Cause::Kind::node && cause_.time.here)
-    change.seen = whole_micros(now_ - *cause_.time.here);
+    change.seen = micros(now_ - *cause_.time.here);
   change_ = std::move(change);
   also_lost_.clear();
   clear_alarms_of_epoch();
-  const std::chrono::milliseconds delay = change_delay(paused);
+  const std::chrono::milliseconds delay = next_delay(
+      change_.counted || !begun_ || (paused && now_ - begun_at_ < kShortEpoch));
   alarms_.set(Alarm::restart, delay);
-  const int used = static_cast<int>(verdict_.restarts.size());
-  if (!change_.counted || used < policy_.max_restarts)  // else the verdict follows
+  if (!change_.counted || !why_none_left())  // else the verdict follows
     act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
                         paused ? "beginning the next epoch" : "starting all ranks again",
                         delay > 0ms ? " in " + span_text(delay) : "")});
@@ -67,7 +51,7 @@ void JobState::ranks_paused() {
   EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
   if (alarms_.is_set(Alarm::pause)) {
     change = change_;  // as planned
-    change.seen = whole_micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
+    change.seen = micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
   }
   begin_change(std::move(change), /*paused=*/true);
 }
@@ -218,7 +202,7 @@ void JobState::record_start() {
   if (verdict_.epochs.empty()) return;
   if (!policy_.trains && phase_ == Phase::running) ranks_run_well();
   EpochRecord& epoch = verdict_.epochs.back();
-  epoch.started = whole_micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
+  epoch.started = micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
 }
 
 /// Notes that the ranks of all nodes have started, and those of a training have made a step.
@@ -237,8 +221,7 @@ void JobState::handle(const PhaseReached& event) {
     forget_earlier_states();
   }
   if (phase_ != Phase::running || verdict_.epochs.empty()) return;
-  verdict_.epochs.back().reached.emplace_back(
-      event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
+  verdict_.epochs.back().reached.emplace_back(event.name, micros(event.at - failed_at_));
   if (event.name != kFirstStepPhase) return;
   ranks_run_well();
   alarms_.set(Alarm::hold, kHoldWithin);
@@ -246,7 +229,7 @@ void JobState::handle(const PhaseReached& event) {
 }
 
 void JobState::handle(const SizeWanted& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   most_nodes_ = event.nodes;
   told_of_.clear();
   leave_if_too_large(fmt::format("the job shall have {}", count_of(event.nodes, "node")));

@@ -76,7 +76,7 @@ void JobState::host_fits(int agent) {
 }
 
 void JobState::handle(const HostAdded& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   std::erase_if(held_, [&](int agent) {
     const bool is_same = host_name(agent) == event.host.name;
     if (is_same) let_go(agent);
@@ -85,15 +85,11 @@ void JobState::handle(const HostAdded& event) {
   // Processes may be left there of when it was in the job before.
   const bool again = std::ranges::count(roster_.hosts(), event.host.name, &Host::name) > 0;
   const int host = roster_.add_host(event.host);
-  const int agent = roster_.add_agent(host, again);
-  const int added = fleet_.add(host, again);
-  DS_ASSERT(agent == added);
-  fleet_.dial(agent);
-  if (again) fleet_.sweep_within(agent, policy_.start_timeout);
+  dial(roster_.add_agent(host, again), again, policy_.start_timeout);
 }
 
 void JobState::handle(const HostRetired& event) {
-  if (phase_ >= Phase::stopping || !elastic() || hosts_.is_retired(event.host)) return;
+  if (!may_change() || hosts_.is_retired(event.host)) return;
   if (policy_.trains && is_one_of(roster_.seated_agents(), event.host)) keepers_.insert(event.host);
   retire(event.host);
   leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");

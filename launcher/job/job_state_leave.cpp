@@ -12,7 +12,7 @@
 namespace ds::launcher {
 
 void JobState::handle(const HostsEnd& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   for (const int host : event.hosts)
     if (!hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0)
       ending_.push_back(host);

@@ -10,22 +10,13 @@
 
 namespace ds::launcher {
 
-namespace {
-
-std::chrono::microseconds micros(Clock::duration span) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(span);
-}
-
-}  // namespace
-
 /// Begins an epoch once enough hosts are there, or ends the job if they do not come.
 void JobState::gather() {
   const bool first = !is_placed();
   if (!first && !change_.stopped) {
     change_.stopped = micros(now_ - failed_at_);
-    const int used = static_cast<int>(verdict_.restarts.size());
-    if (change_.counted && used >= policy_.max_restarts) {
-      cause_.note = used > 0 ? fmt::format("after {}", count_of(used, "restart")) : "";
+    if (const std::optional<std::string> why = why_none_left(); why && change_.counted) {
+      cause_.note = *why;
       return stop(cause_);
     }
   }
@@ -52,11 +43,11 @@ void JobState::gather() {
   if (step == GatherStep::give_up) return cannot_gather(first);
   if (first || alarms_.is_set(Alarm::gather)) return;
   alarms_.set(Alarm::gather, policy.max_wait);
-  const bool keeps_size = policy.on_loss == OnLoss::wait && now.before > now.nodes.least;
+  const int wanted = nodes_wanted();
+  const bool keeps_size = wanted > policy.nodes.least;
   act(Say{fmt::format("waiting up to {} for hosts: {} of {}{} are ready{}",
-                      span_text(policy.max_wait), now.here, keeps_size ? "" : "at least ",
-                      keeps_size ? now.before : now.nodes.least,
-                      keeps_size && now.here >= now.nodes.least
+                      span_text(policy.max_wait), here, keeps_size ? "" : "at least ", wanted,
+                      keeps_size && here >= policy.nodes.least
                           ? "; after that the job goes on with fewer"
                           : "")});
 }
@@ -74,13 +65,17 @@ bool JobState::awaits_earlier_host() const {
   return false;
 }
 
+/// Returns the number of nodes for which a later epoch waits.
+int JobState::nodes_wanted() const {
+  const ElasticPolicy& policy = *policy_.elastic;
+  const bool keeps_size = policy.on_loss == OnLoss::wait;
+  return std::max(policy.nodes.least,
+                  keeps_size ? std::min(change_.nodes_before, hosts_left()) : 0);
+}
+
 std::string JobState::hosts_waited_for() const {
   if (phase_ != Phase::clearing || !alarms_.is_set(Alarm::gather)) return {};
-  const int least = policy_.elastic->nodes.least;
-  const int wanted = policy_.elastic->on_loss == OnLoss::wait
-                         ? std::max(least, std::min(change_.nodes_before, hosts_left()))
-                         : least;
-  return fmt::format("{} of {} {} ready", here(), count_of(wanted, "node"),
+  return fmt::format("{} of {} {} ready", here(), count_of(nodes_wanted(), "node"),
                      here() == 1 ? "is" : "are");
 }
 
@@ -121,9 +116,9 @@ void JobState::begin_with_members() {
   next->placement.restarts = static_cast<int>(verdict_.restarts.size());
   std::vector<int> chosen;
   for (const int index : next->chosen) chosen.push_back(agents[static_cast<std::size_t>(index)]);
-  if (const std::string lost = also_lost_text(); !lost.empty())
-    change_.why += "; " + printable(lost);
-  say_members(next->placement, chosen);
+  const std::string lost = also_lost_text();
+  if (!lost.empty()) change_.why += "; " + printable(lost);
+  say_members(next->placement, chosen, lost);
   std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
   for (const int agent : roster_.waiting_agents()) {
@@ -135,7 +130,7 @@ void JobState::begin_with_members() {
   change_.epoch = placement_.epoch;
   change_.nodes = static_cast<int>(placement_.nodes.size());
   change_.ranks = placement_.world_size();
-  change_.placed = micros(now_ - (first ? started_at_ : failed_at_));
+  change_.placed = micros(now_ - failed_at_);
   verdict_.epochs.push_back(std::exchange(change_, {}));
   absent_.clear();
   begin_epoch();
@@ -147,7 +142,8 @@ void JobState::begin_with_members() {
 }
 
 /// Says how the next epoch differs from the last one.
-void JobState::say_members(const Placement& next, const std::vector<int>& chosen) {
+void JobState::say_members(const Placement& next, const std::vector<int>& chosen,
+                           const std::string& lost) {
   const int nodes = static_cast<int>(next.nodes.size());
   if (!is_placed()) {
     if (absent_.empty()) return;
@@ -179,7 +175,7 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
   if (!again.empty())
     text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
                         again.size() == 1 ? "takes" : "take");
-  if (const std::string lost = also_lost_text(); !lost.empty()) text += "; " + lost;
+  if (!lost.empty()) text += "; " + lost;
   if (change_.counted)
     text += fmt::format("; restart {} of {}", verdict_.restarts.size(), policy_.max_restarts);
   act(Say{printable(text)});
@@ -205,20 +201,6 @@ void JobState::cannot_gather(bool first) {
     cause = {.kind = Cause::Kind::unreachable, .reason = cause.note};
   }
   stop(std::move(cause));
-}
-
-/// Returns which hosts have not answered while the nodes of an epoch are chosen.
-std::string JobState::absent_text() const {
-  const std::vector<HostRole> roles = host_roles();
-  std::vector<std::string> names;
-  for (std::size_t host = 0; host < roles.size(); ++host)
-    if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
-  if (names.empty()) return {};
-  constexpr std::size_t kRoom = 400;
-  std::string folded = fold_names(names);
-  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
-  return printable(fmt::format("still waiting for {} of {}: {}", names.size(),
-                               count_of(static_cast<int>(roster_.hosts().size()), "host"), folded));
 }
 
 }  // namespace ds::launcher

@@ -59,9 +59,14 @@ std::optional<std::string> JobState::why_never_restarted(const Cause& cause) con
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (!elastic() && policy_.max_restarts == 0) return "";
   if (auto why = why_never_restarted(cause)) return why;
+  return why_none_left();
+}
+
+/// Returns "after 2 restarts" if no more restarts are left (empty text if none was requested).
+std::optional<std::string> JobState::why_none_left() const {
   const int used = static_cast<int>(verdict_.restarts.size());
-  if (used >= policy_.max_restarts) return fmt::format("after {}", count_of(used, "restart"));
-  return std::nullopt;
+  if (used < policy_.max_restarts) return std::nullopt;
+  return used > 0 ? fmt::format("after {}", count_of(used, "restart")) : "";
 }
 
 std::chrono::milliseconds restart_delay(int quick_restarts) {
@@ -71,12 +76,16 @@ std::chrono::milliseconds restart_delay(int quick_restarts) {
                                              kLongest);
 }
 
+/// Returns how long the next epoch is delayed. `grows`: ever longer after epochs that were short.
+std::chrono::milliseconds JobState::next_delay(bool grows) {
+  if (now_ - begun_at_ >= kGoodRun || has_stepped()) quick_restarts_ = 0;
+  return std::max(least_delay(cause_), grows ? restart_delay(quick_restarts_++) : 0ms);
+}
+
 void JobState::restart() {
   phase_ = Phase::clearing;
   failed_at_ = now_;
-  if (now_ - begun_at_ >= kGoodRun) quick_restarts_ = 0;
-  const std::chrono::milliseconds delay =
-      std::max(least_delay(cause_), restart_delay(quick_restarts_++));
+  const std::chrono::milliseconds delay = next_delay(true);
   alarms_.set(Alarm::restart, delay);
   verdict_.restarts.push_back({.why = printable(cause_text(placement_, cause_))});
   act(Say{fmt::format("{}; restart {} of {}{}", verdict_.restarts.back().why,
