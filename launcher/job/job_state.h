@@ -212,6 +212,10 @@ class JobState {
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
   bool has_left(int host);
+  [[nodiscard]] bool shall_leave(int agent) const {
+    return hosts_.is_retired(roster_.host_number(agent));
+  }
+  /// Returns whether one of the agents is on the host.
   [[nodiscard]] bool is_one_of(const std::vector<int>& agents, int host) const {
     return std::ranges::count(agents, host, [this](int agent) {
              return roster_.host_number(agent);
@@ -361,28 +365,30 @@ class JobState {
   std::vector<Action> actions_;
 
   // Of jobs whose number of nodes may change.
-  int most_nodes_ = 0;           // of an epoch
-  int most_ranks_ = 0;           // of the largest epoch
-  EpochRecord change_;           // that is under way, or for which the ranks shall pause
-  bool pause_failed_ = false;    // the ranks of this epoch do not obey
-  std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
-  std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
-  std::set<int> keepers_;        // hosts among the retired ones that took part in a training
-  std::vector<int> held_;        // their agents, which hold states that may still be needed
-  std::vector<std::string> left_;  // hosts that left since the last epoch began, for its line
+  int most_nodes_ = 0;   // of an epoch
+  int most_ranks_ = 0;   // of the largest epoch
+  EpochRecord change_;   // that is under way, or for which the ranks shall pause
   std::vector<std::string> also_lost_;  // hosts, beside the one that change_ names
-  std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
-  bool keeps_ = false;           // all ranks have kept their states once
-  StatesTold states_;            // of a training
-  bool told_no_pause_ = false;   // why no host joins a training
-  bool lost_node_ = false;       // with states, and those of all ranks were not kept since
-  std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
+  bool pause_failed_ = false;   // the ranks of this epoch do not obey
+  bool told_no_pause_ = false;  // why no host joins a training
   HostHistory hosts_;
-  std::set<int> checked_;                // agents whose hosts are being checked, or have been
-  std::map<int, std::string> refused_;   // by host: why, as was said
-  std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
+  std::set<int> checked_;               // agents whose hosts are being checked, or have been
+  std::set<int> told_of_;               // agents that wait, as was said
+  std::map<int, std::string> refused_;  // by host: why, as was said
+  std::vector<BadNode> absent_;         // before the first epoch: by host instead of by node
+  // States that a training keeps.
+  StatesTold states_;
+  bool keeps_ = false;      // all ranks have kept their states once
+  bool lost_node_ = false;  // with states, and those of all ranks were not kept since
+  std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
+  // Hosts that leave by plan.
+  std::vector<int> ending_;        // their nodes were told to end, and they have not left yet
+  std::set<int> returning_;        // those of the retired ones that left so, and may come back
+  std::set<int> keepers_;          // those of the retired ones that took part in a training
+  std::vector<int> held_;          // agents of keepers_, whose states may still be needed
+  std::vector<std::string> left_;  // names, since the last epoch began, for its line
 
   // Marks of the event being handled, for settle().
   std::optional<Cause> earlier_;  // than cause_

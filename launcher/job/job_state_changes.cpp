@@ -155,8 +155,8 @@ void JobState::invite_joiners() {
           ? "; the training is not paused, because its states are neither kept in memory "
             "(elastic.every=0) nor saved (no checkpoint.dir)"
           : "";
-  act(Say{printable(fmt::format("{} {} ready{} at the next restart{}", fold_names(news),
-                                news.size() == 1 ? "is" : "are", join, why))});
+  act(Say{printable(fmt::format("{} ready{} at the next restart{}", names_with(news, "is", "are"),
+                                join, why))});
 }
 
 /// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks, and
@@ -178,7 +178,7 @@ void JobState::look_at_members_clock() {
     for (const int agent : roster_.waiting_agents()) names.push_back(host_name(agent));
     if (!names.empty())
       end_epoch(EpochRecord::Kind::joined,
-                fmt::format("{} {} ready", fold_names(names), names.size() == 1 ? "is" : "are"));
+                names_with(names, "is", "are") + " ready");
   }
   if (alarms_.fires(Alarm::hold)) forget_earlier_states();
   if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
@@ -246,9 +246,8 @@ void JobState::leave_if_too_large(const std::string& why) {
 /// Returns whether nodes of this epoch shall leave.
 bool JobState::is_too_large() const {
   return node_count() > most_nodes_ ||
-         std::ranges::any_of(roster_.seated_agents(), [this](int agent) {
-           return hosts_.is_retired(roster_.host_number(agent));
-         });
+         std::ranges::any_of(roster_.seated_agents(),
+                             [this](int agent) { return shall_leave(agent); });
 }
 
 }  // namespace ds::launcher

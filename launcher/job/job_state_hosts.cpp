@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/base/contract.h"
-#include "engine/base/error.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
 
@@ -30,7 +29,7 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
 
 /// Lets an agent without a node take part in the next epoch.
 void JobState::agent_waits(int agent) {
-  if (elastic() && hosts_.is_retired(roster_.host_number(agent))) {
+  if (elastic() && shall_leave(agent)) {
     roster_.remove(agent);
     return fleet_.dismiss(agent);
   }

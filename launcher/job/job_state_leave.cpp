@@ -21,8 +21,7 @@ void JobState::handle(const HostsEnd& event) {
 /// Returns how many hosts are there that were not told to end.
 int JobState::staying() const {
   const auto stays = [this](int agent) {
-    const int host = roster_.host_number(agent);
-    return !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
+    return !shall_leave(agent) && std::ranges::count(ending_, roster_.host_number(agent)) == 0;
   };
   return static_cast<int>(std::ranges::count_if(roster_.seated_agents(), stays) +
                           std::ranges::count_if(roster_.waiting_agents(), stays));
@@ -70,9 +69,8 @@ bool JobState::has_left(int host) {
 void JobState::drop_retired() {
   if (hosts_.retired() == 0) return;
   for (const int agent : roster_.seated_agents()) {
-    const int host = roster_.host_number(agent);
-    if (!hosts_.is_retired(host)) continue;
-    const bool holds = keeps_ && keepers_.contains(host);
+    if (!shall_leave(agent)) continue;
+    const bool holds = keeps_ && keepers_.contains(roster_.host_number(agent));
     if (holds && !held_.empty()) continue;
     roster_.leave(agent);
     left_.push_back(host_name(agent));
@@ -88,7 +86,7 @@ void JobState::leave_after_all() {
   if (phase_ != Phase::running || staying() < policy_.elastic->nodes.least) return;
   std::vector<std::string> names;
   for (const int agent : roster_.seated_agents())
-    if (hosts_.is_retired(roster_.host_number(agent))) names.push_back(host_name(agent));
+    if (shall_leave(agent)) names.push_back(host_name(agent));
   if (!names.empty()) end_epoch(EpochRecord::Kind::left, fold_names(names) + " shall leave");
 }
 

@@ -85,7 +85,7 @@ std::string JobState::also_lost_text() const {
   std::vector<std::string> names = also_lost_;
   for (const int agent : roster_.waiting_agents()) std::erase(names, host_name(agent));
   if (names.empty()) return {};
-  return fmt::format("{} {} also lost", fold_names(names), names.size() == 1 ? "is" : "are");
+  return names_with(names, "is", "are") + " also lost";
 }
 
 /// Places the ranks on the hosts that are there.
@@ -122,7 +122,7 @@ void JobState::begin_with_members() {
   std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
   for (const int agent : roster_.waiting_agents()) {
-    if (!hosts_.is_retired(roster_.host_number(agent))) continue;
+    if (!shall_leave(agent)) continue;
     roster_.remove(agent);  // it had a node and shall leave: it is held instead
     held_.push_back(agent);
   }
@@ -154,27 +154,25 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
     act(Say{fmt::format(
         "{}\nbeginning with {}{}", unreachable_text(placement_, absent_), count_of(nodes, "node"),
         dials_in ? ""
-                 : printable(fmt::format("; {} {} dialed again until the job ends",
-                                         fold_names(names), names.size() == 1 ? "is" : "are")))});
+                 : printable(fmt::format("; {} dialed again until the job ends",
+                                         names_with(names, "is", "are"))))});
     return;
   }
   std::vector<std::string> joined, again;
   for (const int agent : chosen)
     if (roster_.node_of(agent) < 0)
-      (hosts_.is_retired(roster_.host_number(agent)) ? again : joined).push_back(host_name(agent));
+      (shall_leave(agent) ? again : joined).push_back(host_name(agent));
   std::string text = fmt::format("epoch {}: {} and {}", next.epoch, count_of(nodes, "node"),
                                  count_of(next.world_size(), "rank"));
   if (nodes != change_.nodes_before)
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
-  if (!joined.empty())
-    text += fmt::format("; {} {}", fold_names(joined), joined.size() == 1 ? "joins" : "join");
+  if (!joined.empty()) text += "; " + names_with(joined, "joins", "join");
   std::erase_if(left_, [&](const auto& name) { return std::ranges::count(again, name) > 0; });
-  if (!left_.empty())
-    text += fmt::format("; {} {}", fold_names(left_), left_.size() == 1 ? "leaves" : "leave");
+  if (!left_.empty()) text += "; " + names_with(left_, "leaves", "leave");
   left_.clear();
   if (!again.empty())
-    text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
-                        again.size() == 1 ? "takes" : "take");
+    text += "; " + names_with(again, "takes", "take") +
+            " part once more with the states kept there";
   if (!lost.empty()) text += "; " + lost;
   if (change_.counted)
     text += fmt::format("; restart {} of {}", verdict_.restarts.size(), policy_.max_restarts);
