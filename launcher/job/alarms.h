@@ -34,7 +34,7 @@ class Alarms {
   /// Returns whether the alarm was set.
   bool clear(Alarm name) { return at_.erase(name) > 0; }
   void clear_all_but(std::initializer_list<Alarm> kept) {
-    std::erase_if(at_, [&](const auto& alarm) { return std::ranges::count(kept, alarm.first) == 0; });
+    std::erase_if(at_, [&](const auto& set) { return std::ranges::count(kept, set.first) == 0; });
   }
   /// Moves all alarms to a later time.
   void shift(Clock::duration pause) {

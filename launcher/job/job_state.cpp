@@ -179,7 +179,7 @@ void JobState::handle(const MasterMissing& event) {
 void JobState::fill_vacancies() {
   while (const std::optional<BadNode> vacancy = roster_.fill_one()) {
     const int agent = roster_.agent_of(vacancy->node);
-    const std::string before = placement_.nodes[static_cast<std::size_t>(vacancy->node)].host.name;
+    const std::string before = node_name(placement_, vacancy->node);
     const std::string& now = host_name(agent);
     const std::string reason = printable(vacancy->reason);
     act(Say{now == before ? fmt::format("{} is back in its place", before)

@@ -123,6 +123,7 @@ class JobState {
   // is being written.
   enum class Phase { starting, running, clearing, stopping, writing, finished };
   using Stage = Fleet::Stage;
+  using Change = EpochRecord::Kind;
   struct NodeState {
     int ranks_left = 0;
     bool done = false;  // nothing of this epoch is left there
@@ -180,7 +181,7 @@ class JobState {
   void pause_spoiled();
   void member_lost(int agent, int index, const std::string& reason);
   void invite_joiners();
-  void end_epoch(EpochRecord::Kind kind, const std::string& why);
+  void end_epoch(Change kind, const std::string& why);
   void handle(const SizeWanted& event);
   void leave_if_too_large(const std::string& why);
   [[nodiscard]] bool is_too_large() const;
@@ -250,6 +251,7 @@ class JobState {
   void handle(const RankExited& event);
   void handle(const MpiRankFailed& event);
   void handle(const FenceFailed& event);
+  void rank_failed(const Cause& cause);
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
   [[nodiscard]] Cause cause_of(const MpiRankFailed& event) const;
   [[nodiscard]] bool came_first(const Cause& event) const;

@@ -48,7 +48,7 @@ void JobState::begin_change(EpochRecord change, bool paused) {
 
 /// A rank has exited with 94: by itself, or because it was told to pause.
 void JobState::ranks_paused() {
-  EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
+  EpochRecord change{.kind = Change::paused, .why = "the ranks have paused"};
   if (alarms_.is_set(Alarm::pause)) {
     change = change_;  // as planned
     change.seen = micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
@@ -59,10 +59,9 @@ void JobState::ranks_paused() {
 /// Stops the ranks of the epoch that ends. Ranks of a training get KILL at once after a failure:
 /// the agents hold their states, and a rank whose peer is gone cannot end its step.
 void JobState::stop_for_change() {
-  const bool planned =
-      change_.kind == EpochRecord::Kind::joined || change_.kind == EpochRecord::Kind::left;
+  const bool planned = change_.kind == Change::joined || change_.kind == Change::left;
   if (!policy_.trains || planned || !begun_) return stop_ranks();
-  const bool by_other = change_.kind == EpochRecord::Kind::failed &&
+  const bool by_other = change_.kind == Change::failed &&
                         cause_.end.status.code() == contract::kExitUnreachable;
   if (by_other && !alarms_.is_set(Alarm::stop))
     alarms_.set(Alarm::stop, kOwnErrorWithin);
@@ -78,7 +77,7 @@ void JobState::pause_spoiled() {
     return stop(cause_);
   }
   alarms_.clear(Alarm::stop);
-  change_.kind = why ? EpochRecord::Kind::left : EpochRecord::Kind::failed;
+  change_.kind = why ? Change::left : Change::failed;
   change_.why = printable(cause_text(placement_, cause_));
   change_.counted = !why;
   alarms_.set(Alarm::restart, std::max<Clock::duration>(alarms_.left(Alarm::restart),
@@ -113,17 +112,16 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
     cause_ = cause;
     if (!unbegun_since_) unbegun_since_ = now_;
     if (now_ - *unbegun_since_ >= policy_.elastic->max_wait) wanted_ = cause;
-    return begin_change(
-        {.kind = EpochRecord::Kind::lost, .why = printable(cause_text(placement_, cause))});
+    return begin_change({.kind = Change::lost, .why = printable(cause_text(placement_, cause))});
   }
   if (phase_ != Phase::clearing) return;
-  if (!left && (was_done || change_.kind == EpochRecord::Kind::lost))
+  if (!left && (was_done || change_.kind == Change::lost))
     also_lost_.push_back(host_name(agent));
   if (was_done) return;
   // The loss explains the failure that was reported first.
-  if (change_.kind != EpochRecord::Kind::lost) {
+  if (change_.kind != Change::lost) {
     change_.why += "; " + printable(cause_text(placement_, cause));
-    change_.kind = EpochRecord::Kind::lost;
+    change_.kind = Change::lost;
     change_.counted = false;
     act(Say{printable(cause_text(placement_, cause))});
   }
@@ -161,7 +159,7 @@ void JobState::invite_joiners() {
 
 /// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks, and
 /// those of a training that can neither keep nor save, are stopped.
-void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
+void JobState::end_epoch(Change kind, const std::string& why) {
   if (stop_signal_) return;
   if (!policy_.trains || !can_pause() || !begun_)
     return begin_change({.kind = kind, .why = printable(why)});
@@ -177,25 +175,17 @@ void JobState::look_at_members_clock() {
     std::vector<std::string> names;
     for (const int agent : roster_.waiting_agents()) names.push_back(host_name(agent));
     if (!names.empty())
-      end_epoch(EpochRecord::Kind::joined,
-                names_with(names, "is", "are") + " ready");
+      end_epoch(Change::joined, names_with(names, "is", "are") + " ready");
   }
   if (alarms_.fires(Alarm::hold)) forget_earlier_states();
   if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
-    if (is_too_large())
-      return begin_change(
-          {.kind = EpochRecord::Kind::left,
-           .why = fmt::format("the ranks have not paused within {}", span_text(pause_limit()))});
+    const std::string why = "the ranks have not paused within " + span_text(pause_limit());
+    if (is_too_large()) return begin_change({.kind = Change::left, .why = why});
     pause_failed_ = true;
-    act(Say{fmt::format("the ranks have not paused within {}; the epoch goes on as it is",
-                        span_text(pause_limit()))});
+    act(Say{why + "; the epoch goes on as it is"});
   }
-  if (alarms_.fires(Alarm::stop) && phase_ == Phase::clearing) {
-    if (policy_.trains)
-      kill_ranks();
-    else
-      stop_ranks();
-  }
+  if (alarms_.fires(Alarm::stop) && phase_ == Phase::clearing)
+    policy_.trains ? kill_ranks() : stop_ranks();
 }
 
 void JobState::record_start() {
@@ -214,8 +204,7 @@ void JobState::ranks_run_well() {
 
 void JobState::handle(const PhaseReached& event) {
   // A training that pauses may tell it late. After a loss it concerns states that are lost.
-  const bool clears =
-      begun_ && phase_ == Phase::clearing && change_.kind != EpochRecord::Kind::lost;
+  const bool clears = begun_ && phase_ == Phase::clearing && change_.kind != Change::lost;
   if (elastic() && event.name == kKeptPhase && (phase_ == Phase::running || clears)) {
     keeps_ = true;
     forget_earlier_states();
@@ -240,7 +229,7 @@ void JobState::leave_if_too_large(const std::string& why) {
   if (!is_placed() || phase_ > Phase::running || !is_too_large()) return;
   searching_ = false;
   alarms_.clear(Alarm::say_missing);
-  end_epoch(EpochRecord::Kind::left, why);
+  end_epoch(Change::left, why);
 }
 
 /// Returns whether nodes of this epoch shall leave.

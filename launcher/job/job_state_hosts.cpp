@@ -133,9 +133,9 @@ void JobState::drop_joiners(const std::vector<int>& nodes, const std::string& re
   std::vector<std::string> names;
   for (const int node : nodes) {
     retire_joiner(node, reason);
-    names.push_back(placement_.nodes[static_cast<std::size_t>(node)].host.name);
+    names.push_back(node_name(placement_, node));
   }
-  begin_change({.kind = EpochRecord::Kind::left,
+  begin_change({.kind = Change::left,
                 .why = printable(fmt::format("{} cannot take part", fold_names(names)))});
 }
 
@@ -143,10 +143,9 @@ void JobState::retire_joiner(int node, const std::string& reason) {
   const int host = roster_.host_number(roster_.agent_of(node));
   keepers_.erase(host);
   if (hosts_.is_retired(host)) return;
-  const std::string& name = roster_.hosts()[static_cast<std::size_t>(host)].name;
   act(Say{printable(fmt::format("{0} cannot join: {1}; the job goes on without it; once that is "
                                 "mended, add it again with: dslaunch scale --add {0}",
-                                name, reason))});
+                                node_name(placement_, node), reason))});
   retire(host);
 }
 

@@ -90,16 +90,11 @@ std::string JobState::also_lost_text() const {
 
 /// Places the ranks on the hosts that are there.
 void JobState::begin_with_members() {
+  std::vector<int> agents = roster_.seated_agents();
+  if (lost_node_) agents.insert(agents.end(), held_.begin(), held_.end());
+  for (const int agent : roster_.waiting_agents()) agents.push_back(agent);
   std::vector<LiveHost> live;
-  std::vector<int> agents;
-  const auto add = [&](int agent, int node) {
-    live.push_back({roster_.host_of(agent), node});
-    agents.push_back(agent);
-  };
-  for (const int agent : roster_.seated_agents()) add(agent, roster_.node_of(agent));
-  if (lost_node_)
-    for (const int agent : held_) add(agent, -1);
-  for (const int agent : roster_.waiting_agents()) add(agent, -1);
+  for (const int agent : agents) live.push_back({roster_.host_of(agent), roster_.node_of(agent)});
   const NodeRange range{stop_signal_ ? 1 : policy_.elastic->nodes.least, most_nodes_};
   const PlacementRequest& placing = policy_.elastic->placing;
   std::optional<NextPlacement> next = next_placement(placement_, live, placing, range);

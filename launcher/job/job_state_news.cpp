@@ -207,30 +207,26 @@ void JobState::handle(const RankExited& event) {
   DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
   if (!begun_ || rank(event.rank).ended) return;
   rank_ended(event.rank, event.end);
-  const bool failed = !event.end.status.success();
-  const bool paused = elastic() && event.end.status.code() == contract::kExitPaused;
-  if (paused) {
-    paused_ = paused_ || phase_ == Phase::running;
-  } else if (phase_ == Phase::running && failed) {
-    mark_failure(cause_of(event));
-  } else if (failed && is_beside_pause() && !(policy_.trains && lost_another(event.end))) {
-    mark_failure(cause_of(event));
-    spoiled_ = true;
-  } else if (failed && came_first(cause_of(event))) {
-    earlier_ = cause_of(event);
+  const bool follows = is_beside_pause() && policy_.trains && lost_another(event.end);
+  if (elastic() && event.end.status.code() == contract::kExitPaused) {
+    paused_ = true;
+  } else if (!event.end.status.success()) {
+    if (!follows) rank_failed(cause_of(event));
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
     alarms_.set(Alarm::skew, policy_.exit_skew.after);
   }
 }
 
 void JobState::handle(const MpiRankFailed& event) {
-  if (!begun_) return;
-  if (phase_ == Phase::running || is_beside_pause()) {
-    mark_failure(cause_of(event));
-    spoiled_ = phase_ == Phase::clearing;
-  } else if (came_first(cause_of(event))) {
-    earlier_ = cause_of(event);
-  }
+  if (begun_) rank_failed(cause_of(event));
+}
+
+void JobState::rank_failed(const Cause& cause) {
+  spoiled_ = is_beside_pause();
+  if (phase_ == Phase::running || spoiled_)
+    mark_failure(cause);
+  else if (came_first(cause))
+    earlier_ = cause;
 }
 
 void JobState::handle(const FenceFailed& event) {
@@ -296,7 +292,7 @@ void JobState::take_earlier(Cause cause) {
   if (!elastic()) verdict_.restarts.pop_back();
   if (is_of_joiner(cause)) {
     change_.counted = false;
-    change_.kind = EpochRecord::Kind::left;
+    change_.kind = Change::left;
     retire_joiner(cause.node, end_of_joiner(cause));
   } else if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
     cause.note = std::move(*why);

@@ -30,10 +30,9 @@ void JobState::act_on_failure() {
     const bool lost = cause_.kind == Cause::Kind::node;
     // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
     const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
-    using Kind = EpochRecord::Kind;
-    return begin_change({.kind = lost   ? Kind::lost
-                                 : left ? Kind::left
-                                        : Kind::failed,
+    return begin_change({.kind = lost   ? Change::lost
+                                 : left ? Change::left
+                                        : Change::failed,
                          .why = printable(cause_text(placement_, cause_)),
                          .counted = !lost && !left});
   }
