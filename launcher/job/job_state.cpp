@@ -128,7 +128,6 @@ void JobState::begin_epoch() {
     node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
   ranks_left_ = placement_.world_size();
   clear_alarms_of_epoch();
-  pause_failed_ = false;
   missing_said_for_ = kSayMissingAfter;
   alarms_.set(Alarm::say_missing, missing_said_for_);
 }

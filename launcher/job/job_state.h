@@ -261,7 +261,7 @@ class JobState {
            alarms_.is_set(Alarm::stop);
   }
   void take_earlier(Cause cause);
-  void rank_ended(int rank, const RankEnd& end);
+  void rank_ended(int number, const RankEnd& end);
 
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
@@ -369,11 +369,10 @@ class JobState {
   // Of jobs whose number of nodes may change.
   int most_nodes_ = 0;   // of an epoch
   int most_ranks_ = 0;   // of the largest epoch
-  EpochRecord change_;   // that is under way, or for which the ranks shall pause
+  EpochRecord change_;   // that is under way, or planned: the ranks were told to pause for it
   std::vector<std::string> also_lost_;  // hosts, beside the one that change_ names
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
-  bool pause_failed_ = false;   // the ranks of this epoch do not obey
   bool told_no_pause_ = false;  // why no host joins a training
   HostHistory hosts_;
   std::set<int> checked_;               // agents whose hosts are being checked, or have been

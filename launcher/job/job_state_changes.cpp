@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 /// from there, so it need not be delayed as after a start that fails.
 bool JobState::has_stepped() const {
   return !verdict_.epochs.empty() &&
-         std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
-                            [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
+         std::ranges::any_of(verdict_.epochs.back().reached,
+                             [](const auto& phase) { return phase.first == kFirstStepPhase; });
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
@@ -130,7 +130,8 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
 
 /// Ends the epoch for hosts that wait, if there is room for them and the policy says so.
 void JobState::invite_joiners() {
-  if (!begun_ || alarms_.is_set(Alarm::pause) || pause_failed_ || roster_.waiting() == 0) return;
+  const bool was_planned = !change_.why.empty();  // the ranks are to pause, or have not obeyed
+  if (!begun_ || was_planned || roster_.waiting() == 0) return;
   if (node_count() >= most_nodes_ || cause_.kind != Cause::Kind::none) return;
   const Admit admit = policy_.elastic->admit;
   const bool wanted = admit == Admit::now || (admit == Admit::automatic && policy_.trains);
@@ -181,7 +182,6 @@ void JobState::look_at_members_clock() {
   if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
     const std::string why = "the ranks have not paused within " + span_text(pause_limit());
     if (is_too_large()) return begin_change({.kind = Change::left, .why = why});
-    pause_failed_ = true;
     act(Say{why + "; the epoch goes on as it is"});
   }
   if (alarms_.fires(Alarm::stop) && phase_ == Phase::clearing)

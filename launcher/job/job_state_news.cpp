@@ -294,7 +294,7 @@ void JobState::take_earlier(Cause cause) {
     change_.counted = false;
     change_.kind = Change::left;
     retire_joiner(cause.node, end_of_joiner(cause));
-  } else if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
+  } else if (auto why = why_no_restart(cause)) {
     cause.note = std::move(*why);
     return stop(std::move(cause));
   }

@@ -26,20 +26,17 @@ std::chrono::milliseconds JobState::least_delay(const Cause& cause) {
 void JobState::act_on_failure() {
   if (is_of_joiner(cause_))
     return drop_joiners({cause_.node}, end_of_joiner(cause_));
-  if (elastic() && !why_never_restarted(cause_)) {
-    const bool lost = cause_.kind == Cause::Kind::node;
-    // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
-    const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
-    return begin_change({.kind = lost   ? Change::lost
-                                 : left ? Change::left
-                                        : Change::failed,
-                         .why = printable(cause_text(placement_, cause_)),
-                         .counted = !lost && !left});
+  if (std::optional<std::string> why = why_no_restart(cause_)) {
+    cause_.note = std::move(*why);
+    return stop(std::move(cause_));
   }
-  std::optional<std::string> why = why_no_restart(cause_);
-  if (!why) return restart();
-  cause_.note = std::move(*why);
-  stop(std::move(cause_));
+  if (!elastic()) return restart();
+  const bool lost = cause_.kind == Cause::Kind::node;
+  // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
+  const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
+  begin_change({.kind = lost ? Change::lost : left ? Change::left : Change::failed,
+                .why = printable(cause_text(placement_, cause_)),
+                .counted = !lost && !left});
 }
 
 /// Returns why no restart may follow this cause, however many are left; nothing if one may.
@@ -54,10 +51,11 @@ std::optional<std::string> JobState::why_never_restarted(const Cause& cause) con
   return std::nullopt;
 }
 
-/// Returns why no restart is allowed (empty text if none was requested); nothing if one is.
+/// Returns why no restart is allowed (empty text if none was requested); nothing if one is. Of
+/// elastic jobs, gather() looks whether one is left: a loss that explains the cause is not counted.
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (!elastic() && policy_.max_restarts == 0) return "";
-  if (auto why = why_never_restarted(cause)) return why;
+  if (auto why = why_never_restarted(cause); why || elastic()) return why;
   return why_none_left();
 }
 
