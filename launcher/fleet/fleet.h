@@ -96,9 +96,9 @@ class Fleet {
   }
   /// Requests News::time_up after `span`, unless the agent is stopped or its end expected before.
   void limit_time(int agent, std::chrono::milliseconds span) { set_due(agent, Due::time_up, span); }
-  /// Drops the limit.
+  /// Drops the limit, if any.
   void unlimit(int agent) {
-    if (record(agent).due == Due::time_up) clear_due(agent);
+    if (is_limited(agent)) clear_due(agent);
   }
   /// Sends TERM; while the agent does not end, sends KILL, then gives it up. An agent whose ranks
   /// have not begun clears up without a signal.
@@ -192,6 +192,8 @@ class Fleet {
     return due == Due::kill || due == Due::give_up;
   }
   [[nodiscard]] bool is_being_killed(int agent) const { return record(agent).due == Due::give_up; }
+  /// Returns whether News::time_up will follow.
+  [[nodiscard]] bool is_limited(int agent) const { return record(agent).due == Due::time_up; }
   [[nodiscard]] bool suspended() const { return suspended_at_.has_value(); }
   /// Returns when the agent was last heard, or a later time if the launcher itself was stopped.
   [[nodiscard]] Clock::time_point last_heard(int agent) const {

@@ -121,6 +121,11 @@ std::string fold_names(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string names_with(const std::vector<std::string>& names, std::string_view one,
+                       std::string_view several) {
+  return fmt::format("{} {}", fold_names(names), names.size() == 1 ? one : several);
+}
+
 std::string rank_ranges(std::span<const int> sorted) {
   std::string text;
   for (std::size_t i = 0; i < sorted.size();) {

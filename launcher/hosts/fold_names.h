@@ -15,6 +15,10 @@ namespace ds::launcher {
 /// Promise: expand_host_ranges of each expression gives exactly these names.
 std::string fold_names(const std::vector<std::string>& names);
 
+/// Returns the folded names with the form of a verb for one or several: "n1 joins", "n[1-2] join".
+std::string names_with(const std::vector<std::string>& names, std::string_view one,
+                       std::string_view several);
+
 /// Returns "0-2,7" for {0, 1, 2, 7}; `sorted` is ascending and has each number once.
 std::string rank_ranges(std::span<const int> sorted);
 

@@ -30,6 +30,16 @@ Placement placed_on_all(Placement placement, const JobPolicy& policy,
   return all;
 }
 
+/// Returns "still waiting for 2 of 8 nodes: node[3-4]"; empty if there are no names.
+std::string still_waiting(const std::vector<std::string>& names, const std::string& of) {
+  // A list of names that cannot be folded must not fill the screen.
+  constexpr std::size_t kRoom = 400;
+  if (names.empty()) return {};
+  std::string folded = fold_names(names);
+  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
+  return printable(fmt::format("still waiting for {} of {}: {}", names.size(), of, folded));
+}
+
 }  // namespace
 
 JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host>& spares)
@@ -37,7 +47,6 @@ JobState::JobState(Placement placement, JobPolicy policy, const std::vector<Host
       policy_(std::move(policy)),
       roster_(placement_, elastic() ? std::vector<Host>{} : spares, /*open=*/elastic()),
       fleet_({.node_timeout = policy_.node_timeout, .start_timeout = policy_.start_timeout}),
-      placed_(!elastic()),
       most_nodes_(elastic() ? policy_.elastic->nodes.most : 0),
       most_ranks_(elastic() ? elastic_ranks(roster_.hosts(), policy_.elastic->placing,
                                             policy_.elastic->nodes)
@@ -51,6 +60,7 @@ std::vector<Action> JobState::on(const Event& event, Clock::time_point now) {
   if (finished()) return {};
   now_ = now;
   fleet_.set_now(now);
+  alarms_.set_now(now);
   std::visit(
       [this](const auto& known) {
         if constexpr (requires { handle(known); })
@@ -95,13 +105,13 @@ void JobState::advance() {
 }
 
 void JobState::handle(const Start&) {
-  started_at_ = now_;
-  if (policy_.timeout) deadline_at_ = now_ + *policy_.timeout;
+  started_at_ = failed_at_ = now_;
+  if (policy_.timeout) alarms_.set(Alarm::deadline, *policy_.timeout);
   if (policy_.timeout && policy_.pre_signal)
-    pre_signal_at_ = *deadline_at_ - policy_.pre_signal->before;
+    alarms_.set(Alarm::pre_signal, *policy_.timeout - policy_.pre_signal->before);
   begin_epoch();
   if (elastic() && policy_.elastic->begin_within)
-    gather_by_ = now_ + *policy_.elastic->begin_within;
+    alarms_.set(Alarm::gather, *policy_.elastic->begin_within);
   fleet_.begin();
   for (int agent = 0; agent < fleet_.size(); ++agent) fleet_.dial(agent);
 }
@@ -117,17 +127,14 @@ void JobState::begin_epoch() {
   for (const Node& place : placement_.nodes)
     node(place.node_rank).ranks_left = static_cast<int>(place.ranks.size());
   ranks_left_ = placement_.world_size();
-  for (auto* at : {&say_waiting_at_, &skew_at_, &restart_at_, &gather_by_, &stop_at_, &invite_at_,
-                   &pause_by_})
-    at->reset();
-  pause_failed_ = paused_ = false;
+  clear_alarms_of_epoch();
   missing_said_for_ = kSayMissingAfter;
-  say_missing_at_ = now_ + missing_said_for_;
+  alarms_.set(Alarm::say_missing, missing_said_for_);
 }
 
 /// Starts the epoch once every node is ready or has failed; names all bad nodes if any is vacant.
 void JobState::begin_when_ready() {
-  if (!placed_) return gather();
+  if (!is_placed()) return gather();
   fill_vacancies();
   if (nodes_ready_ + roster_.vacancies() < node_count()) return;
   if (roster_.has_vacancies()) {
@@ -142,9 +149,8 @@ void JobState::begin_when_ready() {
   begun_ = true;
   unbegun_since_.reset();
   begun_at_ = now_;
-  say_missing_at_.reset();
-  for (const Node& place : placement_.nodes) {
-    const int agent = roster_.agent_of(place.node_rank);
+  alarms_.clear(Alarm::say_missing);
+  for (const int agent : roster_.seated_agents()) {
     fleet_.start(agent);
     hosts_.began(roster_.host_number(agent));
   }
@@ -172,7 +178,7 @@ void JobState::handle(const MasterMissing& event) {
 void JobState::fill_vacancies() {
   while (const std::optional<BadNode> vacancy = roster_.fill_one()) {
     const int agent = roster_.agent_of(vacancy->node);
-    const std::string before = placement_.nodes[static_cast<std::size_t>(vacancy->node)].host.name;
+    const std::string before = node_name(placement_, vacancy->node);
     const std::string& now = host_name(agent);
     const std::string reason = printable(vacancy->reason);
     act(Say{now == before ? fmt::format("{} is back in its place", before)
@@ -183,45 +189,40 @@ void JobState::fill_vacancies() {
   }
 }
 
-/// Returns "still waiting for 2 of 8 nodes: node[3-4]"; empty if all are ready.
+/// Returns which nodes are not ready; empty if all are.
 std::string JobState::missing_text() const {
-  // A list of names that cannot be folded must not fill the screen.
-  constexpr std::size_t kRoom = 400;
-  if (!placed_) return absent_text();
+  if (!is_placed()) return absent_text();
   std::vector<std::string> names;
   for (const Node& place : placement_.nodes) {
     const int agent = roster_.agent_of(place.node_rank);
     if (agent < 0 || fleet_.stage(agent) < Stage::ready) names.push_back(place.host.name);
   }
-  if (names.empty()) return {};
-  std::string folded = fold_names(names);
-  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
-  return printable(fmt::format("still waiting for {} of {}: {}", names.size(),
-                               count_of(node_count(), "node"), folded));
+  return still_waiting(names, count_of(node_count(), "node"));
+}
+
+/// Returns which hosts have not answered while the nodes of an epoch are chosen.
+std::string JobState::absent_text() const {
+  const std::vector<HostRole> roles = host_roles();
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < roles.size(); ++host)
+    if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
+  return still_waiting(names, count_of(static_cast<int>(roles.size()), "host"));
 }
 
 void JobState::handle(const RankStarted& event) {
   DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
-  ranks_[static_cast<std::size_t>(event.rank)].pid = event.pid;
-  const bool all = ++ranks_started_ == placement_.world_size();
-  if (all && elastic()) record_start();
-  const bool counted = !elastic() || (!verdict_.epochs.empty() && verdict_.epochs.back().counted);
-  if (!all || !counted || verdict_.restarts.empty() || verdict_.restarts.back().took) return;
-  verdict_.restarts.back().took =
-      std::chrono::duration_cast<std::chrono::microseconds>(now_ - failed_at_);
+  rank(event.rank).pid = event.pid;
+  if (++ranks_started_ != placement_.world_size()) return;
+  if (elastic()) record_start();
+  const bool counted = !elastic() || (is_placed() && verdict_.epochs.back().counted);
+  if (counted && !verdict_.restarts.empty() && !verdict_.restarts.back().took)
+    verdict_.restarts.back().took = micros(now_ - failed_at_);
 }
 
 Clock::time_point JobState::wake_at() const {
   if (fleet_.suspended() || only_writes()) return Clock::time_point::max();
-  Clock::time_point at = fleet_.wake_at();
-  // What is overdue waits for other events, not for the clock.
-  const auto ahead = [this](const auto& due) { return due && *due > now_ ? due : std::nullopt; };
-  for (const auto& other :
-       {say_missing_at_, say_waiting_at_, ahead(restart_at_), deadline_at_, pre_signal_at_, skew_at_,
-        ahead(gather_by_), stop_at_, invite_at_, pause_by_, hold_until_})
-    if (other) at = std::min(at, *other);
-  if (!redials_.empty()) at = std::min(at, redials_.front().first);
-  return at;
+  const Clock::time_point at = std::min(fleet_.wake_at(), alarms_.next());
+  return redials_.empty() ? at : std::min(at, redials_.front().first);
 }
 
 void JobState::handle(const Tick&) {
@@ -231,17 +232,12 @@ void JobState::handle(const Tick&) {
 }
 
 void JobState::look_at_clock() {
-  const auto due = [this](std::optional<Clock::time_point>& at) {
-    if (!at || now_ < *at) return false;
-    at.reset();
-    return true;
-  };
   redial();
-  if (due(pre_signal_at_)) send_pre_signal();
-  if (due(deadline_at_)) wanted_ = deadline_cause();
-  if (due(skew_at_)) warn_of_skew();
-  if (due(say_waiting_at_)) say_waiting();
-  if (due(say_missing_at_)) say_missing();
+  if (alarms_.fires(Alarm::pre_signal)) send_pre_signal();
+  if (alarms_.fires(Alarm::deadline)) wanted_ = deadline_cause();
+  if (alarms_.fires(Alarm::skew)) warn_of_skew();
+  if (alarms_.fires(Alarm::say_waiting)) say_waiting();
+  if (alarms_.fires(Alarm::say_missing)) say_missing();
   if (elastic()) look_at_members_clock();
 }
 
@@ -250,9 +246,9 @@ void JobState::say_waiting() {
   if (ranks_left_ > 0 && left > 0ms) {
     const bool failed = cause_.kind != Cause::Kind::none;
     act(Say{waiting_text(failed ? cause_text(placement_, cause_) : change_.why, ranks_left_, left)});
-  } else if (ranks_left_ == 0 && sweep_by_ && *sweep_by_ > now_ && waits_for_sweep() &&
+  } else if (ranks_left_ == 0 && alarms_.is_ahead(Alarm::sweep) && waits_for_sweep() &&
              !(elastic() && phase_ == Phase::clearing)) {  // such an epoch does not wait for it
-    const auto span = std::chrono::ceil<std::chrono::seconds>(*sweep_by_ - now_);
+    const auto span = std::chrono::ceil<std::chrono::seconds>(alarms_.left(Alarm::sweep));
     act(Say{fmt::format("{}; retrying for up to {} to clean up leftover processes",
                         printable(cause_text(placement_, cause_)), span_text(span))});
   }
@@ -262,7 +258,7 @@ void JobState::say_waiting() {
 void JobState::say_missing() {
   if (phase_ != Phase::starting) return;
   missing_said_for_ *= 2;
-  say_missing_at_ = now_ + missing_said_for_;
+  alarms_.set(Alarm::say_missing, missing_said_for_);
   if (std::string text = missing_text(); !text.empty()) act(Say{std::move(text)});
 }
 
@@ -298,10 +294,7 @@ void JobState::warn_of_skew() {
 void JobState::handle(const Continued&) {
   const std::optional<Clock::duration> pause = fleet_.resume();
   if (!pause) return;
-  for (auto* at :
-       {&say_missing_at_, &say_waiting_at_, &sweep_by_, &restart_at_, &deadline_at_,
-        &pre_signal_at_, &skew_at_, &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
-    if (*at) **at += *pause;
+  alarms_.shift(*pause);
   for (auto& [at, agent] : redials_) at += *pause;
   begun_at_ += *pause;
 }

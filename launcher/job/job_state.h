@@ -16,6 +16,7 @@
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/stop_signals.h"
 #include "launcher/hosts/placement.h"
+#include "launcher/job/alarms.h"
 #include "launcher/job/host_history.h"
 #include "launcher/job/job_events.h"
 #include "launcher/job/job_policy.h"
@@ -54,11 +55,7 @@ class JobState {
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] const Roster& agents() const { return roster_; }
   /// Returns the agent of each node; -1: none.
-  [[nodiscard]] std::vector<int> agents_by_node() const {
-    std::vector<int> agents;
-    for (const Node& place : placement_.nodes) agents.push_back(roster_.agent_of(place.node_rank));
-    return agents;
-  }
+  [[nodiscard]] const std::vector<int>& agents_by_node() const { return roster_.by_node(); }
   [[nodiscard]] const Fleet& fleet() const { return fleet_; }
   /// Returns a name for people: starting, running, restarting, stopping, finished.
   [[nodiscard]] std::string_view phase_name() const {
@@ -126,6 +123,7 @@ class JobState {
   // is being written.
   enum class Phase { starting, running, clearing, stopping, writing, finished };
   using Stage = Fleet::Stage;
+  using Change = EpochRecord::Kind;
   struct NodeState {
     int ranks_left = 0;
     bool done = false;  // nothing of this epoch is left there
@@ -143,15 +141,22 @@ class JobState {
   void handle(const RanksHeld&) {
     if (!only_writes()) fleet_.suspend();
   }
+  void clear_alarms_of_epoch() {
+    alarms_.clear_all_but({Alarm::pre_signal, Alarm::deadline, Alarm::sweep});
+  }
   void begin_epoch();
   void begin_when_ready();
   void cannot_start();
   void fill_vacancies();
   [[nodiscard]] std::string missing_text() const;
+  [[nodiscard]] std::string absent_text() const;
 
   // job_state_members.cpp: the nodes of epochs of jobs whose number of nodes may change.
+  /// Returns whether the nodes of this epoch are chosen.
+  [[nodiscard]] bool is_placed() const { return !elastic() || !verdict_.epochs.empty(); }
   void gather();
   [[nodiscard]] bool awaits_earlier_host() const;
+  [[nodiscard]] int nodes_wanted() const;
   /// Returns the number of hosts that the user has not removed.
   [[nodiscard]] int hosts_left() const {
     return static_cast<int>(roster_.hosts().size()) - hosts_.retired();
@@ -163,22 +168,20 @@ class JobState {
   }
   void begin_with_members();
   void cannot_gather(bool first);
-  void say_members(const Placement& next, const std::vector<int>& chosen);
-  [[nodiscard]] std::string absent_text() const;
+  void say_members(const Placement& next, const std::vector<int>& chosen, const std::string& lost);
   [[nodiscard]] std::string also_lost_text() const;
 
   // job_state_changes.cpp: the ends of such epochs.
   [[nodiscard]] bool has_stepped() const;
   /// Returns whether the next epoch can go on from where this one is ended by plan.
   [[nodiscard]] bool can_pause() const { return !policy_.trains || states_.may_pause; }
-  std::chrono::milliseconds change_delay(bool paused);
   void begin_change(EpochRecord change, bool paused = false);
   void ranks_paused();
   void stop_for_change();
   void pause_spoiled();
   void member_lost(int agent, int index, const std::string& reason);
   void invite_joiners();
-  void end_epoch(EpochRecord::Kind kind, const std::string& why);
+  void end_epoch(Change kind, const std::string& why);
   void handle(const SizeWanted& event);
   void leave_if_too_large(const std::string& why);
   [[nodiscard]] bool is_too_large() const;
@@ -210,6 +213,15 @@ class JobState {
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
   bool has_left(int host);
+  [[nodiscard]] bool shall_leave(int agent) const {
+    return hosts_.is_retired(roster_.host_number(agent));
+  }
+  /// Returns whether one of the agents is on the host.
+  [[nodiscard]] bool is_one_of(const std::vector<int>& agents, int host) const {
+    return std::ranges::count(agents, host, [this](int agent) {
+             return roster_.host_number(agent);
+           }) > 0;
+  }
   void drop_retired();
   void leave_after_all();
   void let_go(int agent);
@@ -222,6 +234,7 @@ class JobState {
   void node_lost(int agent, bool was_ready, const std::string& reason, const std::string& stage);
   void node_done(int index);
   void vacate(int agent, const std::string& reason, const std::string& stage);
+  void dial(int agent, bool again, std::chrono::milliseconds sweep_within);
   void dial_again(int lost, const std::string& reason);
   void redial();
   void drop_redials();
@@ -238,15 +251,17 @@ class JobState {
   void handle(const RankExited& event);
   void handle(const MpiRankFailed& event);
   void handle(const FenceFailed& event);
+  void rank_failed(const Cause& cause);
   [[nodiscard]] Cause cause_of(const RankExited& event) const;
   [[nodiscard]] Cause cause_of(const MpiRankFailed& event) const;
   [[nodiscard]] bool came_first(const Cause& event) const;
   /// Returns whether ranks have exited with 94, and the others are expected to do so.
   [[nodiscard]] bool is_beside_pause() const {
-    return phase_ == Phase::clearing && cause_.kind == Cause::Kind::none && stop_at_;
+    return phase_ == Phase::clearing && cause_.kind == Cause::Kind::none &&
+           alarms_.is_set(Alarm::stop);
   }
   void take_earlier(Cause cause);
-  void rank_ended(int rank, const RankEnd& end);
+  void rank_ended(int number, const RankEnd& end);
 
   // job_state_stop.cpp: TERM, grace, KILL; another epoch or the end.
   void handle(const SignalReceived& event);
@@ -262,7 +277,9 @@ class JobState {
   void act_on_failure();
   [[nodiscard]] std::optional<std::string> why_never_restarted(const Cause& cause) const;
   [[nodiscard]] std::optional<std::string> why_no_restart(const Cause& cause) const;
+  [[nodiscard]] std::optional<std::string> why_none_left() const;
   static std::chrono::milliseconds least_delay(const Cause& cause);
+  std::chrono::milliseconds next_delay(bool grows);
   void restart();
   void restart_when_cleared();
   void stop(Cause cause);
@@ -303,6 +320,13 @@ class JobState {
     return running;
   }
 
+  /// Returns whether another epoch may follow whose nodes are not the same.
+  [[nodiscard]] bool may_change() const { return elastic() && phase_ < Phase::stopping; }
+  static std::chrono::microseconds micros(Clock::duration span) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(span);
+  }
+
+  RankRecord& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
   NodeState& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes_.size()); }
   [[nodiscard]] const std::string& host_name(int agent) const {
@@ -343,37 +367,35 @@ class JobState {
   std::vector<Action> actions_;
 
   // Of jobs whose number of nodes may change.
-  bool placed_ = true;           // the nodes of this epoch are chosen
-  int most_nodes_ = 0;           // of an epoch
-  int most_ranks_ = 0;           // of the largest epoch
-  EpochRecord change_;           // that is under way
-  EpochRecord planned_;          // for which the ranks shall pause
-  bool paused_ = false;          // a rank has exited with 94
-  bool pause_failed_ = false;    // the ranks of this epoch do not obey
-  std::vector<int> ending_;      // hosts whose nodes were told to end and that have not left yet
-  std::set<int> returning_;      // hosts among the retired ones that left so, and may come back
-  std::set<int> keepers_;        // hosts among the retired ones that took part in a training
-  std::vector<int> held_;        // their agents, which hold states that may still be needed
-  std::vector<std::string> left_;  // hosts that left since the last epoch began, for its line
+  int most_nodes_ = 0;   // of an epoch
+  int most_ranks_ = 0;   // of the largest epoch
+  EpochRecord change_;   // that is under way, or planned: the ranks were told to pause for it
   std::vector<std::string> also_lost_;  // hosts, beside the one that change_ names
-  std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
-  bool keeps_ = false;           // all ranks have kept their states once
-  StatesTold states_;            // of a training
-  bool told_no_pause_ = false;   // why no host joins a training
-  bool lost_node_ = false;       // with states, and those of all ranks were not kept since
-  std::set<int> told_of_;        // agents that wait, as was said
   // When a node was first lost before its ranks began; empty: an epoch has begun since.
   std::optional<Clock::time_point> unbegun_since_;
+  bool told_no_pause_ = false;  // why no host joins a training
   HostHistory hosts_;
-  std::set<int> checking_;               // agents whose hosts are being checked
-  std::set<int> checked_;                // these, and agents whose hosts have been checked
-  std::map<int, std::string> refused_;   // by host: why, as was said
-  std::vector<BadNode> absent_;  // before the first epoch: by host instead of by node
+  std::set<int> checked_;               // agents whose hosts are being checked, or have been
+  std::set<int> told_of_;               // agents that wait, as was said
+  std::map<int, std::string> refused_;  // by host: why, as was said
+  std::vector<BadNode> absent_;         // before the first epoch: by host instead of by node
+  // States that a training keeps.
+  StatesTold states_;
+  bool keeps_ = false;      // all ranks have kept their states once
+  bool lost_node_ = false;  // with states, and those of all ranks were not kept since
+  std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
+  // Hosts that leave by plan.
+  std::vector<int> ending_;        // their nodes were told to end, and they have not left yet
+  std::set<int> returning_;        // those of the retired ones that left so, and may come back
+  std::set<int> keepers_;          // those of the retired ones that took part in a training
+  std::vector<int> held_;          // agents of keepers_, whose states may still be needed
+  std::vector<std::string> left_;  // names, since the last epoch began, for its line
 
   // Marks of the event being handled, for settle().
   std::optional<Cause> earlier_;  // than cause_
   std::optional<Cause> wanted_;   // why the job shall end
   std::optional<int> signo_;      // that counts
+  bool paused_ = false;           // a rank has exited with 94
   bool spoiled_ = false;          // a rank failed while others exit with 94
   std::optional<MasterMissing> missing_;
   bool ticked_ = false;
@@ -382,12 +404,9 @@ class JobState {
   Clock::time_point now_{};
   Clock::time_point started_at_{};
   Clock::time_point begun_at_{};
-  Clock::time_point failed_at_{};  // the failure that the last restart followed
+  Clock::time_point failed_at_{};  // the start, or the failure that the last restart followed
   std::chrono::milliseconds missing_said_for_{};
-  std::optional<Clock::time_point> say_missing_at_, say_waiting_at_, sweep_by_, restart_at_;
-  std::optional<Clock::time_point> deadline_at_, pre_signal_at_, skew_at_;
-  std::optional<Clock::time_point> gather_by_, stop_at_, invite_at_, pause_by_;
-  std::optional<Clock::time_point> hold_until_;
+  Alarms alarms_;
 };
 
 /// Returns the delay of the next restart after so many restarts in a row of short epochs.

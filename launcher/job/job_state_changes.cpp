@@ -13,28 +13,12 @@ namespace ds::launcher {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-std::chrono::microseconds whole_micros(Clock::duration span) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(span);
-}
-
-}  // namespace
-
 /// Returns whether the ranks of a training have finished a step in this epoch. The next one goes on
 /// from there, so it need not be delayed as after a start that fails.
 bool JobState::has_stepped() const {
   return !verdict_.epochs.empty() &&
-         std::ranges::count(verdict_.epochs.back().reached, kFirstStepPhase,
-                            [](const auto& phase) -> std::string_view { return phase.first; }) > 0;
-}
-
-/// Returns how long the epoch after change_ is delayed: ever longer after short epochs that failed.
-std::chrono::milliseconds JobState::change_delay(bool paused) {
-  const Clock::duration ran = now_ - begun_at_;
-  if (ran >= kGoodRun || has_stepped()) quick_restarts_ = 0;
-  const bool delayed = change_.counted || !begun_ || (paused && ran < kShortEpoch);
-  return std::max(least_delay(cause_), delayed ? restart_delay(quick_restarts_++) : 0ms);
+         std::ranges::any_of(verdict_.epochs.back().reached,
+                             [](const auto& phase) { return phase.first == kFirstStepPhase; });
 }
 
 /// Ends the epoch: another one follows when no rank of this one is left.
@@ -46,28 +30,28 @@ void JobState::begin_change(EpochRecord change, bool paused) {
   change.nodes_before = node_count();
   change.ranks_before = placement_.world_size();
   if (cause_.kind == Cause::Kind::node && cause_.time.here)
-    change.seen = whole_micros(now_ - *cause_.time.here);
+    change.seen = micros(now_ - *cause_.time.here);
   change_ = std::move(change);
   also_lost_.clear();
-  for (auto* at : {&invite_at_, &pause_by_, &skew_at_, &hold_until_}) at->reset();
-  const std::chrono::milliseconds delay = change_delay(paused);
-  restart_at_ = now_ + delay;
-  const int used = static_cast<int>(verdict_.restarts.size());
-  if (!change_.counted || used < policy_.max_restarts)  // else the verdict follows
+  clear_alarms_of_epoch();
+  const std::chrono::milliseconds delay = next_delay(
+      change_.counted || !begun_ || (paused && now_ - begun_at_ < kShortEpoch));
+  alarms_.set(Alarm::restart, delay);
+  if (!change_.counted || !why_none_left())  // else the verdict follows
     act(Say{fmt::format("{}; {}{}", paused ? "the ranks have paused" : change_.why,
                         paused ? "beginning the next epoch" : "starting all ranks again",
                         delay > 0ms ? " in " + span_text(delay) : "")});
   if (!paused) return stop_for_change();
-  stop_at_ = now_ + policy_.grace;  // all ranks are expected to exit with 94
-  say_waiting_at_ = now_ + kSayWaitingAfter;
+  alarms_.set(Alarm::stop, policy_.grace);  // all ranks are expected to exit with 94
+  alarms_.set(Alarm::say_waiting, kSayWaitingAfter);
 }
 
 /// A rank has exited with 94: by itself, or because it was told to pause.
 void JobState::ranks_paused() {
-  EpochRecord change{.kind = EpochRecord::Kind::paused, .why = "the ranks have paused"};
-  if (pause_by_) {
-    change = std::exchange(planned_, {});
-    change.seen = whole_micros(now_ - (*pause_by_ - pause_limit()));  // since the order
+  EpochRecord change{.kind = Change::paused, .why = "the ranks have paused"};
+  if (alarms_.is_set(Alarm::pause)) {
+    change = change_;  // as planned
+    change.seen = micros(pause_limit() - alarms_.left(Alarm::pause));  // since the order
   }
   begin_change(std::move(change), /*paused=*/true);
 }
@@ -75,13 +59,12 @@ void JobState::ranks_paused() {
 /// Stops the ranks of the epoch that ends. Ranks of a training get KILL at once after a failure:
 /// the agents hold their states, and a rank whose peer is gone cannot end its step.
 void JobState::stop_for_change() {
-  const bool planned =
-      change_.kind == EpochRecord::Kind::joined || change_.kind == EpochRecord::Kind::left;
+  const bool planned = change_.kind == Change::joined || change_.kind == Change::left;
   if (!policy_.trains || planned || !begun_) return stop_ranks();
-  const bool by_other = change_.kind == EpochRecord::Kind::failed &&
+  const bool by_other = change_.kind == Change::failed &&
                         cause_.end.status.code() == contract::kExitUnreachable;
-  if (by_other && !stop_at_)
-    stop_at_ = now_ + kOwnErrorWithin;
+  if (by_other && !alarms_.is_set(Alarm::stop))
+    alarms_.set(Alarm::stop, kOwnErrorWithin);
   else
     kill_ranks();
 }
@@ -93,11 +76,12 @@ void JobState::pause_spoiled() {
     cause_.note = *why;
     return stop(cause_);
   }
-  stop_at_.reset();
-  change_.kind = why ? EpochRecord::Kind::left : EpochRecord::Kind::failed;
+  alarms_.clear(Alarm::stop);
+  change_.kind = why ? Change::left : Change::failed;
   change_.why = printable(cause_text(placement_, cause_));
   change_.counted = !why;
-  restart_at_ = std::max(*restart_at_, now_ + restart_delay(quick_restarts_++));
+  alarms_.set(Alarm::restart, std::max<Clock::duration>(alarms_.left(Alarm::restart),
+                                                        restart_delay(quick_restarts_++)));
   act(Say{change_.why + "; starting all ranks again"});
   if (why) retire_joiner(cause_.node, end_of_joiner(cause_));
   stop_for_change();
@@ -125,30 +109,29 @@ void JobState::member_lost(int agent, int index, const std::string& reason) {
   if (phase_ == Phase::running && had_ranks) return mark_failure(std::move(cause));
   if (phase_ == Phase::starting) {  // its ranks have not begun
     searching_ = false;
-    say_missing_at_.reset();
     cause_ = cause;
     if (!unbegun_since_) unbegun_since_ = now_;
     if (now_ - *unbegun_since_ >= policy_.elastic->max_wait) wanted_ = cause;
-    return begin_change(
-        {.kind = EpochRecord::Kind::lost, .why = printable(cause_text(placement_, cause))});
+    return begin_change({.kind = Change::lost, .why = printable(cause_text(placement_, cause))});
   }
   if (phase_ != Phase::clearing) return;
-  if (!left && (was_done || change_.kind == EpochRecord::Kind::lost))
+  if (!left && (was_done || change_.kind == Change::lost))
     also_lost_.push_back(host_name(agent));
   if (was_done) return;
   // The loss explains the failure that was reported first.
-  if (change_.kind != EpochRecord::Kind::lost) {
+  if (change_.kind != Change::lost) {
     change_.why += "; " + printable(cause_text(placement_, cause));
-    change_.kind = EpochRecord::Kind::lost;
+    change_.kind = Change::lost;
     change_.counted = false;
     act(Say{printable(cause_text(placement_, cause))});
   }
-  if (std::exchange(stop_at_, std::nullopt)) stop_for_change();
+  if (alarms_.clear(Alarm::stop)) stop_for_change();
 }
 
 /// Ends the epoch for hosts that wait, if there is room for them and the policy says so.
 void JobState::invite_joiners() {
-  if (!begun_ || pause_by_ || pause_failed_ || roster_.waiting() == 0) return;
+  const bool was_planned = !change_.why.empty();  // the ranks are to pause, or have not obeyed
+  if (!begun_ || was_planned || roster_.waiting() == 0) return;
   if (node_count() >= most_nodes_ || cause_.kind != Cause::Kind::none) return;
   const Admit admit = policy_.elastic->admit;
   const bool wanted = admit == Admit::now || (admit == Admit::automatic && policy_.trains);
@@ -158,7 +141,7 @@ void JobState::invite_joiners() {
     if (told_of_.insert(agent).second) news.push_back(host_name(agent));
   if (news.empty()) return;
   if (at_once) {
-    invite_at_ = now_ + kJoinersTogether;
+    alarms_.set(Alarm::invite, kJoinersTogether);
     return;
   }
   const int room = most_nodes_ - node_count();
@@ -171,89 +154,71 @@ void JobState::invite_joiners() {
           ? "; the training is not paused, because its states are neither kept in memory "
             "(elastic.every=0) nor saved (no checkpoint.dir)"
           : "";
-  act(Say{printable(fmt::format("{} {} ready{} at the next restart{}", fold_names(news),
-                                news.size() == 1 ? "is" : "are", join, why))});
+  act(Say{printable(fmt::format("{} ready{} at the next restart{}", names_with(news, "is", "are"),
+                                join, why))});
 }
 
 /// Ends the epoch by plan: a training ends its step, keeps it and exits with 94; other ranks, and
 /// those of a training that can neither keep nor save, are stopped.
-void JobState::end_epoch(EpochRecord::Kind kind, const std::string& why) {
+void JobState::end_epoch(Change kind, const std::string& why) {
   if (stop_signal_) return;
   if (!policy_.trains || !can_pause() || !begun_)
     return begin_change({.kind = kind, .why = printable(why)});
-  if (pause_by_) return;  // one pause serves for all
+  if (alarms_.is_set(Alarm::pause)) return;  // one pause serves for all
   act(Say{printable(fmt::format("{}; pausing the training", why))});
   act(PauseRanks{});
-  planned_ = {.kind = kind, .why = printable(why)};
-  pause_by_ = now_ + pause_limit();
+  change_ = {.kind = kind, .why = printable(why)};
+  alarms_.set(Alarm::pause, pause_limit());
 }
 
 void JobState::look_at_members_clock() {
-  const auto due = [this](std::optional<Clock::time_point>& at) {
-    if (!at || now_ < *at) return false;
-    at.reset();
-    return true;
-  };
-  if (due(invite_at_) && phase_ == Phase::running) {
+  if (alarms_.fires(Alarm::invite) && phase_ == Phase::running) {
     std::vector<std::string> names;
     for (const int agent : roster_.waiting_agents()) names.push_back(host_name(agent));
     if (!names.empty())
-      end_epoch(EpochRecord::Kind::joined,
-                fmt::format("{} {} ready", fold_names(names), names.size() == 1 ? "is" : "are"));
+      end_epoch(Change::joined, names_with(names, "is", "are") + " ready");
   }
-  if (due(hold_until_)) forget_earlier_states();
-  if (due(pause_by_) && phase_ == Phase::running) {
-    if (is_too_large())
-      return begin_change(
-          {.kind = EpochRecord::Kind::left,
-           .why = fmt::format("the ranks have not paused within {}", span_text(pause_limit()))});
-    pause_failed_ = true;
-    act(Say{fmt::format("the ranks have not paused within {}; the epoch goes on as it is",
-                        span_text(pause_limit()))});
+  if (alarms_.fires(Alarm::hold)) forget_earlier_states();
+  if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
+    const std::string why = "the ranks have not paused within " + span_text(pause_limit());
+    if (is_too_large()) return begin_change({.kind = Change::left, .why = why});
+    act(Say{why + "; the epoch goes on as it is"});
   }
-  if (due(stop_at_) && phase_ == Phase::clearing) {
-    if (policy_.trains)
-      kill_ranks();
-    else
-      stop_ranks();
-  }
+  if (alarms_.fires(Alarm::stop) && phase_ == Phase::clearing)
+    policy_.trains ? kill_ranks() : stop_ranks();
 }
 
 void JobState::record_start() {
   if (verdict_.epochs.empty()) return;
   if (!policy_.trains && phase_ == Phase::running) ranks_run_well();
   EpochRecord& epoch = verdict_.epochs.back();
-  epoch.started = whole_micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
+  epoch.started = micros(now_ - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_));
 }
 
 /// Notes that the ranks of all nodes have started, and those of a training have made a step.
 void JobState::ranks_run_well() {
-  for (const Node& place : placement_.nodes)
-    if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
-      hosts_.proved(roster_.host_number(agent));
+  for (const int agent : roster_.seated_agents()) hosts_.proved(roster_.host_number(agent));
   for (const int agent : roster_.waiting_agents())  // spares of the start
     if (!checked_.contains(agent)) check(agent);
 }
 
 void JobState::handle(const PhaseReached& event) {
   // A training that pauses may tell it late. After a loss it concerns states that are lost.
-  const bool clears =
-      begun_ && phase_ == Phase::clearing && change_.kind != EpochRecord::Kind::lost;
+  const bool clears = begun_ && phase_ == Phase::clearing && change_.kind != Change::lost;
   if (elastic() && event.name == kKeptPhase && (phase_ == Phase::running || clears)) {
     keeps_ = true;
     forget_earlier_states();
   }
   if (phase_ != Phase::running || verdict_.epochs.empty()) return;
-  verdict_.epochs.back().reached.emplace_back(
-      event.name, whole_micros(event.at - (verdict_.epochs.size() == 1 ? started_at_ : failed_at_)));
+  verdict_.epochs.back().reached.emplace_back(event.name, micros(event.at - failed_at_));
   if (event.name != kFirstStepPhase) return;
   ranks_run_well();
-  hold_until_ = now_ + kHoldWithin;
+  alarms_.set(Alarm::hold, kHoldWithin);
   if (stop_signal_) wanted_ = {.kind = Cause::Kind::signal, .signo = *stop_signal_};
 }
 
 void JobState::handle(const SizeWanted& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   most_nodes_ = event.nodes;
   told_of_.clear();
   leave_if_too_large(fmt::format("the job shall have {}", count_of(event.nodes, "node")));
@@ -261,20 +226,17 @@ void JobState::handle(const SizeWanted& event) {
 
 /// Ends the epoch if it has nodes that shall leave.
 void JobState::leave_if_too_large(const std::string& why) {
-  if (!placed_ || phase_ > Phase::running || !is_too_large()) return;
+  if (!is_placed() || phase_ > Phase::running || !is_too_large()) return;
   searching_ = false;
-  say_missing_at_.reset();
-  end_epoch(EpochRecord::Kind::left, why);
+  alarms_.clear(Alarm::say_missing);
+  end_epoch(Change::left, why);
 }
 
 /// Returns whether nodes of this epoch shall leave.
 bool JobState::is_too_large() const {
-  if (node_count() > most_nodes_) return true;
-  for (const Node& place : placement_.nodes) {
-    const int agent = roster_.agent_of(place.node_rank);
-    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent))) return true;
-  }
-  return false;
+  return node_count() > most_nodes_ ||
+         std::ranges::any_of(roster_.seated_agents(),
+                             [this](int agent) { return shall_leave(agent); });
 }
 
 }  // namespace ds::launcher

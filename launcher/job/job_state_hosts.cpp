@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/base/contract.h"
-#include "engine/base/error.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
 
@@ -20,7 +19,7 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
   if (has_left(host)) return redial_after(std::chrono::milliseconds(0), agent);
   if (hosts_.is_retired(host) && !is_unswept(agent)) return;
   const int tries = hosts_.failed(host);
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (first && tries == 0 && host < node_count()) absent_.push_back({host, reason, stage});
   if (!first && tries == 0 && loss_of(agent) == nullptr && !refused_.contains(host) &&
       !policy_.elastic->known)
@@ -30,7 +29,7 @@ void JobState::host_away(int agent, const std::string& reason, const std::string
 
 /// Lets an agent without a node take part in the next epoch.
 void JobState::agent_waits(int agent) {
-  if (elastic() && hosts_.is_retired(roster_.host_number(agent))) {
+  if (elastic() && shall_leave(agent)) {
     roster_.remove(agent);
     return fleet_.dismiss(agent);
   }
@@ -41,14 +40,13 @@ void JobState::agent_waits(int agent) {
 /// Finds out whether the ranks could run on the host of an agent that has no node. Until then the
 /// agent does not wait, so that a host that does not fit disturbs nobody.
 void JobState::check(int agent) {
-  checking_.insert(agent);
   checked_.insert(agent);
   fleet_.limit_time(agent, kCheckWithin);
   act(CheckHost{agent});
 }
 
 void JobState::handle(const HostChecked& event) {
-  if (checking_.erase(event.agent) == 0 || phase_ >= Phase::stopping) return;
+  if (!fleet_.is_limited(event.agent) || phase_ >= Phase::stopping) return;
   fleet_.unlimit(event.agent);
   if (event.problem.empty())
     host_fits(event.agent);
@@ -77,7 +75,7 @@ void JobState::host_fits(int agent) {
 }
 
 void JobState::handle(const HostAdded& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   std::erase_if(held_, [&](int agent) {
     const bool is_same = host_name(agent) == event.host.name;
     if (is_same) let_go(agent);
@@ -86,18 +84,12 @@ void JobState::handle(const HostAdded& event) {
   // Processes may be left there of when it was in the job before.
   const bool again = std::ranges::count(roster_.hosts(), event.host.name, &Host::name) > 0;
   const int host = roster_.add_host(event.host);
-  const int agent = roster_.add_agent(host, again);
-  const int added = fleet_.add(host, again);
-  DS_ASSERT(agent == added);
-  fleet_.dial(agent);
-  if (again) fleet_.sweep_within(agent, policy_.start_timeout);
+  dial(roster_.add_agent(host, again), again, policy_.start_timeout);
 }
 
 void JobState::handle(const HostRetired& event) {
-  if (phase_ >= Phase::stopping || !elastic() || hosts_.is_retired(event.host)) return;
-  for (const int agent : agents_by_node())
-    if (policy_.trains && agent >= 0 && roster_.host_number(agent) == event.host)
-      keepers_.insert(event.host);
+  if (!may_change() || hosts_.is_retired(event.host)) return;
+  if (policy_.trains && is_one_of(roster_.seated_agents(), event.host)) keepers_.insert(event.host);
   retire(event.host);
   leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");
 }
@@ -112,7 +104,6 @@ void JobState::retire(int host) {
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     const Stage stage = fleet_.stage(agent);
     if (roster_.host_number(agent) != host || roster_.node_of(agent) >= 0) continue;
-    checking_.erase(agent);
     if (stage == Stage::idle) fleet_.dismiss(agent);
     const bool comes = stage == Stage::opening || stage == Stage::sweeping;
     if (comes && !is_unswept(agent)) fleet_.close(agent);
@@ -142,9 +133,9 @@ void JobState::drop_joiners(const std::vector<int>& nodes, const std::string& re
   std::vector<std::string> names;
   for (const int node : nodes) {
     retire_joiner(node, reason);
-    names.push_back(placement_.nodes[static_cast<std::size_t>(node)].host.name);
+    names.push_back(node_name(placement_, node));
   }
-  begin_change({.kind = EpochRecord::Kind::left,
+  begin_change({.kind = Change::left,
                 .why = printable(fmt::format("{} cannot take part", fold_names(names)))});
 }
 
@@ -152,10 +143,9 @@ void JobState::retire_joiner(int node, const std::string& reason) {
   const int host = roster_.host_number(roster_.agent_of(node));
   keepers_.erase(host);
   if (hosts_.is_retired(host)) return;
-  const std::string& name = roster_.hosts()[static_cast<std::size_t>(host)].name;
   act(Say{printable(fmt::format("{0} cannot join: {1}; the job goes on without it; once that is "
                                 "mended, add it again with: dslaunch scale --add {0}",
-                                name, reason))});
+                                node_name(placement_, node), reason))});
   retire(host);
 }
 
@@ -178,8 +168,7 @@ std::vector<HostRole> JobState::host_roles() const {
     roles[static_cast<std::size_t>(roster_.host_number(agent))] = role;
   };
   for (const int agent : roster_.waiting_agents()) set(agent, HostRole::waits);
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node)
-    if (roster_.agent_of(node) >= 0) set(roster_.agent_of(node), HostRole::takes_part);
+  for (const int agent : roster_.seated_agents()) set(agent, HostRole::takes_part);
   for (std::size_t host = 0; host < roles.size(); ++host)
     if (hosts_.is_retired(static_cast<int>(host))) roles[host] = HostRole::retired;
   return roles;

@@ -12,7 +12,7 @@
 namespace ds::launcher {
 
 void JobState::handle(const HostsEnd& event) {
-  if (phase_ >= Phase::stopping || !elastic()) return;
+  if (!may_change()) return;
   for (const int host : event.hosts)
     if (!hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0)
       ending_.push_back(host);
@@ -21,10 +21,9 @@ void JobState::handle(const HostsEnd& event) {
 /// Returns how many hosts are there that were not told to end.
 int JobState::staying() const {
   const auto stays = [this](int agent) {
-    const int host = agent < 0 ? -1 : roster_.host_number(agent);
-    return host >= 0 && !hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0;
+    return !shall_leave(agent) && std::ranges::count(ending_, roster_.host_number(agent)) == 0;
   };
-  return static_cast<int>(std::ranges::count_if(agents_by_node(), stays) +
+  return static_cast<int>(std::ranges::count_if(roster_.seated_agents(), stays) +
                           std::ranges::count_if(roster_.waiting_agents(), stays));
 }
 
@@ -32,17 +31,15 @@ int JobState::staying() const {
 /// the two that leave. The job stops as by TERM if too few would be left.
 void JobState::let_hosts_leave() {
   // Before the first step of an epoch, TERM would end the ranks of a training without a checkpoint.
-  const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pause_by_
+  const auto pauses = [this] { return alarms_.is_set(Alarm::pause); };
+  const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pauses()
                                       : phase_ <= Phase::running;
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
-  if (placed_ && staying() < least) return obey_signal(SIGTERM);
-  const auto is_of = [this](int host) {
-    return [this, host](int agent) { return agent >= 0 && roster_.host_number(agent) == host; };
-  };
+  if (is_placed() && staying() < least) return obey_signal(SIGTERM);
   const auto may_leave = [&](int host) {
-    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) return true;
-    if (!placed_ || std::ranges::none_of(agents_by_node(), is_of(host))) return false;
-    return !policy_.trains || (settled && !pause_by_);
+    if (is_one_of(roster_.waiting_agents(), host)) return true;
+    if (!is_one_of(roster_.seated_agents(), host)) return false;
+    return !policy_.trains || (settled && !pauses());
   };
   while (true) {
     const auto next = std::ranges::find_if(ending_, may_leave);
@@ -50,7 +47,7 @@ void JobState::let_hosts_leave() {
     const int host = *next;
     ending_.erase(next);
     returning_.insert(host);
-    if (std::ranges::any_of(roster_.waiting_agents(), is_of(host))) act(LetGo{host});
+    if (is_one_of(roster_.waiting_agents(), host)) act(LetGo{host});
     handle(HostRetired{host});
   }
 }
@@ -71,11 +68,9 @@ bool JobState::has_left(int host) {
 /// may have the copies of each other.
 void JobState::drop_retired() {
   if (hosts_.retired() == 0) return;
-  for (int node = 0; roster_.seated() > 0 && node < node_count(); ++node) {
-    const int agent = roster_.agent_of(node);
-    const int host = agent < 0 ? -1 : roster_.host_number(agent);
-    if (agent < 0 || !hosts_.is_retired(host)) continue;
-    const bool holds = keeps_ && keepers_.contains(host);
+  for (const int agent : roster_.seated_agents()) {
+    if (!shall_leave(agent)) continue;
+    const bool holds = keeps_ && keepers_.contains(roster_.host_number(agent));
     if (holds && !held_.empty()) continue;
     roster_.leave(agent);
     left_.push_back(host_name(agent));
@@ -90,10 +85,9 @@ void JobState::drop_retired() {
 void JobState::leave_after_all() {
   if (phase_ != Phase::running || staying() < policy_.elastic->nodes.least) return;
   std::vector<std::string> names;
-  for (const int agent : agents_by_node())
-    if (agent >= 0 && hosts_.is_retired(roster_.host_number(agent)))
-      names.push_back(host_name(agent));
-  if (!names.empty()) end_epoch(EpochRecord::Kind::left, fold_names(names) + " shall leave");
+  for (const int agent : roster_.seated_agents())
+    if (shall_leave(agent)) names.push_back(host_name(agent));
+  if (!names.empty()) end_epoch(Change::left, fold_names(names) + " shall leave");
 }
 
 /// Lets an agent without a node end.
@@ -105,7 +99,7 @@ void JobState::let_go(int agent) {
 /// All ranks have kept their states in this epoch, or have not for a long time: nobody needs older
 /// ones.
 void JobState::forget_earlier_states() {
-  hold_until_.reset();
+  alarms_.clear(Alarm::hold);
   lost_node_ = false;
   for (const int agent : std::exchange(held_, {})) let_go(agent);
   leave_after_all();

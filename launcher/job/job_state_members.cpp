@@ -10,22 +10,13 @@
 
 namespace ds::launcher {
 
-namespace {
-
-std::chrono::microseconds micros(Clock::duration span) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(span);
-}
-
-}  // namespace
-
 /// Begins an epoch once enough hosts are there, or ends the job if they do not come.
 void JobState::gather() {
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (!first && !change_.stopped) {
     change_.stopped = micros(now_ - failed_at_);
-    const int used = static_cast<int>(verdict_.restarts.size());
-    if (change_.counted && used >= policy_.max_restarts) {
-      cause_.note = used > 0 ? fmt::format("after {}", count_of(used, "restart")) : "";
+    if (const std::optional<std::string> why = why_none_left(); why && change_.counted) {
+      cause_.note = *why;
       return stop(cause_);
     }
   }
@@ -34,7 +25,7 @@ void JobState::gather() {
     return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
   }
   drop_retired();
-  if (restart_at_ && now_ < *restart_at_) return;
+  if (alarms_.is_ahead(Alarm::restart)) return;
   const ElasticPolicy& policy = *policy_.elastic;
   const int here = this->here();
   const int coming = fleet_.unready();
@@ -43,20 +34,20 @@ void JobState::gather() {
                                     ? std::clamp(*policy.known - here, 0, coming)
                                     : coming,
                       .before = first ? 0 : std::min(change_.nodes_before, hosts_left()),
-                      .overdue = gather_by_ && now_ >= *gather_by_,
+                      .overdue = alarms_.is_over(Alarm::gather),
                       .earlier = first && awaits_earlier_host(),
                       .nodes = {policy.nodes.least, most_nodes_},
                       .on_loss = policy.on_loss};
   const GatherStep step = gather_step(now);
   if (step == GatherStep::begin) return begin_with_members();
   if (step == GatherStep::give_up) return cannot_gather(first);
-  if (first || gather_by_) return;
-  gather_by_ = now_ + policy.max_wait;
-  const bool keeps_size = policy.on_loss == OnLoss::wait && now.before > now.nodes.least;
+  if (first || alarms_.is_set(Alarm::gather)) return;
+  alarms_.set(Alarm::gather, policy.max_wait);
+  const int wanted = nodes_wanted();
+  const bool keeps_size = wanted > policy.nodes.least;
   act(Say{fmt::format("waiting up to {} for hosts: {} of {}{} are ready{}",
-                      span_text(policy.max_wait), now.here, keeps_size ? "" : "at least ",
-                      keeps_size ? now.before : now.nodes.least,
-                      keeps_size && now.here >= now.nodes.least
+                      span_text(policy.max_wait), here, keeps_size ? "" : "at least ", wanted,
+                      keeps_size && here >= policy.nodes.least
                           ? "; after that the job goes on with fewer"
                           : "")});
 }
@@ -74,13 +65,17 @@ bool JobState::awaits_earlier_host() const {
   return false;
 }
 
+/// Returns the number of nodes for which a later epoch waits.
+int JobState::nodes_wanted() const {
+  const ElasticPolicy& policy = *policy_.elastic;
+  const bool keeps_size = policy.on_loss == OnLoss::wait;
+  return std::max(policy.nodes.least,
+                  keeps_size ? std::min(change_.nodes_before, hosts_left()) : 0);
+}
+
 std::string JobState::hosts_waited_for() const {
-  if (phase_ != Phase::clearing || !gather_by_) return {};
-  const int least = policy_.elastic->nodes.least;
-  const int wanted = policy_.elastic->on_loss == OnLoss::wait
-                         ? std::max(least, std::min(change_.nodes_before, hosts_left()))
-                         : least;
-  return fmt::format("{} of {} {} ready", here(), count_of(wanted, "node"),
+  if (phase_ != Phase::clearing || !alarms_.is_set(Alarm::gather)) return {};
+  return fmt::format("{} of {} {} ready", here(), count_of(nodes_wanted(), "node"),
                      here() == 1 ? "is" : "are");
 }
 
@@ -90,24 +85,16 @@ std::string JobState::also_lost_text() const {
   std::vector<std::string> names = also_lost_;
   for (const int agent : roster_.waiting_agents()) std::erase(names, host_name(agent));
   if (names.empty()) return {};
-  return fmt::format("{} {} also lost", fold_names(names), names.size() == 1 ? "is" : "are");
+  return names_with(names, "is", "are") + " also lost";
 }
 
 /// Places the ranks on the hosts that are there.
 void JobState::begin_with_members() {
+  std::vector<int> agents = roster_.seated_agents();
+  if (lost_node_) agents.insert(agents.end(), held_.begin(), held_.end());
+  for (const int agent : roster_.waiting_agents()) agents.push_back(agent);
   std::vector<LiveHost> live;
-  std::vector<int> agents;
-  const auto add = [&](int agent, int node) {
-    live.push_back({roster_.host_of(agent), node});
-    agents.push_back(agent);
-  };
-  if (roster_.seated() > 0)
-    for (const Node& place : placement_.nodes)
-      if (const int agent = roster_.agent_of(place.node_rank); agent >= 0)
-        add(agent, place.node_rank);
-  if (lost_node_)
-    for (const int agent : held_) add(agent, -1);
-  for (const int agent : roster_.waiting_agents()) add(agent, -1);
+  for (const int agent : agents) live.push_back({roster_.host_of(agent), roster_.node_of(agent)});
   const NodeRange range{stop_signal_ ? 1 : policy_.elastic->nodes.least, most_nodes_};
   const PlacementRequest& placing = policy_.elastic->placing;
   std::optional<NextPlacement> next = next_placement(placement_, live, placing, range);
@@ -118,19 +105,19 @@ void JobState::begin_with_members() {
     next = next_placement(placement_, live, placing, range);
   }
   DS_ASSERT(next);
-  const bool first = verdict_.epochs.empty();
+  const bool first = !is_placed();
   if (first) next->placement.epoch = placement_.epoch;
   if (change_.counted) verdict_.restarts.push_back({.why = change_.why});
   next->placement.restarts = static_cast<int>(verdict_.restarts.size());
   std::vector<int> chosen;
   for (const int index : next->chosen) chosen.push_back(agents[static_cast<std::size_t>(index)]);
-  if (const std::string lost = also_lost_text(); !lost.empty())
-    change_.why += "; " + printable(lost);
-  say_members(next->placement, chosen);
+  const std::string lost = also_lost_text();
+  if (!lost.empty()) change_.why += "; " + printable(lost);
+  say_members(next->placement, chosen, lost);
   std::erase_if(held_, [&](int agent) { return std::ranges::count(chosen, agent) > 0; });
   roster_.seat(chosen);
   for (const int agent : roster_.waiting_agents()) {
-    if (!hosts_.is_retired(roster_.host_number(agent))) continue;
+    if (!shall_leave(agent)) continue;
     roster_.remove(agent);  // it had a node and shall leave: it is held instead
     held_.push_back(agent);
   }
@@ -138,22 +125,22 @@ void JobState::begin_with_members() {
   change_.epoch = placement_.epoch;
   change_.nodes = static_cast<int>(placement_.nodes.size());
   change_.ranks = placement_.world_size();
-  change_.placed = micros(now_ - (first ? started_at_ : failed_at_));
+  change_.placed = micros(now_ - failed_at_);
   verdict_.epochs.push_back(std::exchange(change_, {}));
   absent_.clear();
   begin_epoch();
-  placed_ = true;
   for (const int agent : chosen) {
     told_of_.erase(agent);
-    if (checking_.erase(agent) > 0) fleet_.unlimit(agent);
+    fleet_.unlimit(agent);
     fleet_.give_spec(agent, roster_.node_of(agent));
   }
 }
 
 /// Says how the next epoch differs from the last one.
-void JobState::say_members(const Placement& next, const std::vector<int>& chosen) {
+void JobState::say_members(const Placement& next, const std::vector<int>& chosen,
+                           const std::string& lost) {
   const int nodes = static_cast<int>(next.nodes.size());
-  if (verdict_.epochs.empty()) {
+  if (!is_placed()) {
     if (absent_.empty()) return;
     std::vector<std::string> names;
     for (const BadNode& bad : absent_)
@@ -162,28 +149,26 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
     act(Say{fmt::format(
         "{}\nbeginning with {}{}", unreachable_text(placement_, absent_), count_of(nodes, "node"),
         dials_in ? ""
-                 : printable(fmt::format("; {} {} dialed again until the job ends",
-                                         fold_names(names), names.size() == 1 ? "is" : "are")))});
+                 : printable(fmt::format("; {} dialed again until the job ends",
+                                         names_with(names, "is", "are"))))});
     return;
   }
   std::vector<std::string> joined, again;
   for (const int agent : chosen)
     if (roster_.node_of(agent) < 0)
-      (hosts_.is_retired(roster_.host_number(agent)) ? again : joined).push_back(host_name(agent));
+      (shall_leave(agent) ? again : joined).push_back(host_name(agent));
   std::string text = fmt::format("epoch {}: {} and {}", next.epoch, count_of(nodes, "node"),
                                  count_of(next.world_size(), "rank"));
   if (nodes != change_.nodes_before)
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
-  if (!joined.empty())
-    text += fmt::format("; {} {}", fold_names(joined), joined.size() == 1 ? "joins" : "join");
+  if (!joined.empty()) text += "; " + names_with(joined, "joins", "join");
   std::erase_if(left_, [&](const auto& name) { return std::ranges::count(again, name) > 0; });
-  if (!left_.empty())
-    text += fmt::format("; {} {}", fold_names(left_), left_.size() == 1 ? "leaves" : "leave");
+  if (!left_.empty()) text += "; " + names_with(left_, "leaves", "leave");
   left_.clear();
   if (!again.empty())
-    text += fmt::format("; {} {} part once more with the states kept there", fold_names(again),
-                        again.size() == 1 ? "takes" : "take");
-  if (const std::string lost = also_lost_text(); !lost.empty()) text += "; " + lost;
+    text += "; " + names_with(again, "takes", "take") +
+            " part once more with the states kept there";
+  if (!lost.empty()) text += "; " + lost;
   if (change_.counted)
     text += fmt::format("; restart {} of {}", verdict_.restarts.size(), policy_.max_restarts);
   act(Say{printable(text)});
@@ -209,20 +194,6 @@ void JobState::cannot_gather(bool first) {
     cause = {.kind = Cause::Kind::unreachable, .reason = cause.note};
   }
   stop(std::move(cause));
-}
-
-/// Returns which hosts have not answered while the nodes of an epoch are chosen.
-std::string JobState::absent_text() const {
-  const std::vector<HostRole> roles = host_roles();
-  std::vector<std::string> names;
-  for (std::size_t host = 0; host < roles.size(); ++host)
-    if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
-  if (names.empty()) return {};
-  constexpr std::size_t kRoom = 400;
-  std::string folded = fold_names(names);
-  if (folded.size() > kRoom) folded = folded.substr(0, kRoom) + "...";
-  return printable(fmt::format("still waiting for {} of {}: {}", names.size(),
-                               count_of(static_cast<int>(roster_.hosts().size()), "host"), folded));
 }
 
 }  // namespace ds::launcher

@@ -50,15 +50,13 @@ void JobState::take(const Fleet::News& news) {
     case What::cleared:
       return agent_cleared(agent);
     case What::time_up:
-      if (checking_.erase(agent) > 0)
-        refuse(agent, fmt::format("its check has not ended within {}", span_text(kCheckWithin)));
-      return;
+      return refuse(
+          agent, fmt::format("its check has not ended within {}", span_text(kCheckWithin)));
     default:
       break;
   }
-  checking_.erase(agent);
   const std::string reason = loss_reason(news, host_name(agent));
-  if (index < 0 && elastic() && may_restart()) return host_away(agent, reason, loss_stage(news));
+  if (index < 0 && may_change()) return host_away(agent, reason, loss_stage(news));
   if (index < 0) return waiting_agent_lost(agent, reason);
   const bool ended =
       phase_ == Phase::running ? node(index).ranks_left == 0 : phase_ >= Phase::stopping;
@@ -66,7 +64,7 @@ void JobState::take(const Fleet::News& news) {
     vacate(agent, reason, {});
     return node_done(index);
   }
-  const bool goes_on = phase_ == Phase::clearing || (elastic() && may_restart());
+  const bool goes_on = phase_ == Phase::clearing || may_change();
   if (news.what == What::unanswered && !goes_on) {
     roster_.remove(agent);
     if (!node(index).done) verdict_.unanswered.push_back(index);
@@ -88,10 +86,8 @@ void JobState::agent_cleared(int agent) {
 /// Handles the loss of a spare, or of an agent that was dialed again: neither has ranks. A lost
 /// host that does not answer yet may be booting: it is dialed until its time is over.
 void JobState::waiting_agent_lost(int agent, const std::string& reason) {
-  const NodeLoss* loss = loss_of(agent);
-  const bool unswept = loss != nullptr && loss->sweep == NodeLoss::Sweep::pending;
-  const bool in_time = sweep_by_ && now_ + kRedialAfter + kSweepWithin <= *sweep_by_;
-  if (unswept && may_restart() && in_time)
+  const bool in_time = kRedialAfter + kSweepWithin <= alarms_.left(Alarm::sweep);
+  if (is_unswept(agent) && may_restart() && in_time)
     return redial_after(kRedialAfter, agent);  // its record in the roster stays
   roster_.remove(agent);
   set_sweep(agent, NodeLoss::Sweep::unreached, 0);
@@ -141,20 +137,26 @@ void JobState::vacate(int agent, const std::string& reason, const std::string& s
   roster_.vacate({index, reason, stage}, slots, roster_.host_number(agent));
 }
 
+/// Dials the host of an agent that was added to the roster. `again`: the agent has to sweep it in
+/// time.
+void JobState::dial(int agent, bool again, std::chrono::milliseconds sweep_within) {
+  const int added = fleet_.add(roster_.host_number(agent), again);
+  DS_ASSERT(agent == added);
+  fleet_.dial(agent);
+  if (again) fleet_.sweep_within(agent, sweep_within);
+}
+
 /// Dials a lost host again, to kill leftover processes there and perhaps to use it again.
 void JobState::dial_again(int lost, const std::string& reason) {
   if (signals_.count() >= 2) return;  // the user wants a quick end
   const int agent = roster_.add_again(lost);
-  const int added = fleet_.add(roster_.host_number(agent), true);
-  DS_ASSERT(agent == added);
   verdict_.losses.push_back({.node = roster_.node_of(lost),
                              .host = host_name(lost),
                              .reason = reason,
                              .swept_by = agent});
-  fleet_.dial(agent);
   const std::chrono::milliseconds span = may_restart() ? policy_.start_timeout : kSweepWithin;
-  fleet_.sweep_within(agent, span);
-  sweep_by_ = now_ + span;
+  dial(agent, true, span);
+  alarms_.set(Alarm::sweep, span);
 }
 
 /// Lets redial() dial the host of a lost agent again.
@@ -170,13 +172,10 @@ void JobState::redial() {
     redials_.pop_front();
     roster_.remove(agent);
     const int next = roster_.add_again(agent);
-    const int added = fleet_.add(roster_.host_number(next), true);
-    DS_ASSERT(next == added);
     if (NodeLoss* const loss = loss_of(agent)) loss->swept_by = next;
-    fleet_.dial(next);
-    fleet_.sweep_within(next, elastic() ? policy_.start_timeout
-                                        : std::chrono::ceil<std::chrono::milliseconds>(
-                                              *sweep_by_ - now_));
+    dial(next, true,
+         elastic() ? policy_.start_timeout
+                   : std::chrono::ceil<std::chrono::milliseconds>(alarms_.left(Alarm::sweep)));
   }
 }
 
@@ -206,32 +205,28 @@ void JobState::set_sweep(int agent, NodeLoss::Sweep sweep, std::uint32_t killed)
 
 void JobState::handle(const RankExited& event) {
   DS_ASSERT(event.rank >= 0 && event.rank < placement_.world_size());
-  if (!begun_ || ranks_[static_cast<std::size_t>(event.rank)].ended) return;
+  if (!begun_ || rank(event.rank).ended) return;
   rank_ended(event.rank, event.end);
-  const bool failed = !event.end.status.success();
-  const bool paused = elastic() && event.end.status.code() == contract::kExitPaused;
-  if (paused) {
-    paused_ = paused_ || phase_ == Phase::running;
-  } else if (phase_ == Phase::running && failed) {
-    mark_failure(cause_of(event));
-  } else if (failed && is_beside_pause() && !(policy_.trains && lost_another(event.end))) {
-    mark_failure(cause_of(event));
-    spoiled_ = true;
-  } else if (failed && came_first(cause_of(event))) {
-    earlier_ = cause_of(event);
+  const bool follows = is_beside_pause() && policy_.trains && lost_another(event.end);
+  if (elastic() && event.end.status.code() == contract::kExitPaused) {
+    paused_ = true;
+  } else if (!event.end.status.success()) {
+    if (!follows) rank_failed(cause_of(event));
   } else if (phase_ == Phase::running && ranks_left_ > 0 && policy_.exit_skew.after.count() > 0) {
-    skew_at_ = now_ + policy_.exit_skew.after;
+    alarms_.set(Alarm::skew, policy_.exit_skew.after);
   }
 }
 
 void JobState::handle(const MpiRankFailed& event) {
-  if (!begun_) return;
-  if (phase_ == Phase::running || is_beside_pause()) {
-    mark_failure(cause_of(event));
-    spoiled_ = phase_ == Phase::clearing;
-  } else if (came_first(cause_of(event))) {
-    earlier_ = cause_of(event);
-  }
+  if (begun_) rank_failed(cause_of(event));
+}
+
+void JobState::rank_failed(const Cause& cause) {
+  spoiled_ = is_beside_pause();
+  if (phase_ == Phase::running || spoiled_)
+    mark_failure(cause);
+  else if (came_first(cause))
+    earlier_ = cause;
 }
 
 void JobState::handle(const FenceFailed& event) {
@@ -281,13 +276,12 @@ bool JobState::came_first(const Cause& late) const {
 /// cause forbids a restart.
 void JobState::take_earlier(Cause cause) {
   if (is_of_rank(cause_)) {
-    ranks_[static_cast<std::size_t>(cause_.rank)].after_cause = true;
+    rank(cause_.rank).after_cause = true;
   } else {
-    for (const int rank : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
-      ranks_[static_cast<std::size_t>(rank)].after_cause |=
-          ranks_[static_cast<std::size_t>(rank)].end.status.is_lost();
+    for (const int number : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
+      rank(number).after_cause |= rank(number).end.status.is_lost();
   }
-  ranks_[static_cast<std::size_t>(cause.rank)].after_cause = false;
+  rank(cause.rank).after_cause = false;
   if (phase_ == Phase::stopping) {
     cause.note = cause_.note;
     cause_ = std::move(cause);
@@ -298,9 +292,9 @@ void JobState::take_earlier(Cause cause) {
   if (!elastic()) verdict_.restarts.pop_back();
   if (is_of_joiner(cause)) {
     change_.counted = false;
-    change_.kind = EpochRecord::Kind::left;
+    change_.kind = Change::left;
     retire_joiner(cause.node, end_of_joiner(cause));
-  } else if (auto why = elastic() ? why_never_restarted(cause) : why_no_restart(cause)) {
+  } else if (auto why = why_no_restart(cause)) {
     cause.note = std::move(*why);
     return stop(std::move(cause));
   }
@@ -311,17 +305,17 @@ void JobState::take_earlier(Cause cause) {
   cause_ = std::move(cause);
 }
 
-void JobState::rank_ended(int rank, const RankEnd& end) {
-  RankRecord& record = ranks_[static_cast<std::size_t>(rank)];
+void JobState::rank_ended(int number, const RankEnd& end) {
+  RankRecord& record = rank(number);
   if (record.ended) return;
   record.ended = true;
   record.end = end;
   const bool stopping = phase_ == Phase::stopping || phase_ == Phase::clearing;
-  const bool is_cause = is_of_rank(cause_) && cause_.rank == rank;
+  const bool is_cause = is_of_rank(cause_) && cause_.rank == number;
   record.after_cause = begun_ && !is_cause && (stopping || cause_.kind != Cause::Kind::none);
   --ranks_left_;
-  --node(placement_.ranks[static_cast<std::size_t>(rank)].node_rank).ranks_left;
-  if (ranks_left_ == 0) skew_at_.reset();
+  --node(placement_.ranks[static_cast<std::size_t>(number)].node_rank).ranks_left;
+  if (ranks_left_ == 0) alarms_.clear(Alarm::skew);
 }
 
 }  // namespace ds::launcher

@@ -26,21 +26,17 @@ std::chrono::milliseconds JobState::least_delay(const Cause& cause) {
 void JobState::act_on_failure() {
   if (is_of_joiner(cause_))
     return drop_joiners({cause_.node}, end_of_joiner(cause_));
-  if (elastic() && !why_never_restarted(cause_)) {
-    const bool lost = cause_.kind == Cause::Kind::node;
-    // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
-    const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
-    using Kind = EpochRecord::Kind;
-    return begin_change({.kind = lost   ? Kind::lost
-                                 : left ? Kind::left
-                                        : Kind::failed,
-                         .why = printable(cause_text(placement_, cause_)),
-                         .counted = !lost && !left});
+  if (std::optional<std::string> why = why_no_restart(cause_)) {
+    cause_.note = std::move(*why);
+    return stop(std::move(cause_));
   }
-  std::optional<std::string> why = why_no_restart(cause_);
-  if (!why) return restart();
-  cause_.note = std::move(*why);
-  stop(std::move(cause_));
+  if (!elastic()) return restart();
+  const bool lost = cause_.kind == Cause::Kind::node;
+  // Slurm sends the TERM that ends a node to its ranks too: ranks that obey have not failed.
+  const bool left = !lost && least_delay(cause_) > 0ms && (is_too_large() || !ending_.empty());
+  begin_change({.kind = lost ? Change::lost : left ? Change::left : Change::failed,
+                .why = printable(cause_text(placement_, cause_)),
+                .counted = !lost && !left});
 }
 
 /// Returns why no restart may follow this cause, however many are left; nothing if one may.
@@ -55,13 +51,19 @@ std::optional<std::string> JobState::why_never_restarted(const Cause& cause) con
   return std::nullopt;
 }
 
-/// Returns why no restart is allowed (empty text if none was requested); nothing if one is.
+/// Returns why no restart is allowed (empty text if none was requested); nothing if one is. Of
+/// elastic jobs, gather() looks whether one is left: a loss that explains the cause is not counted.
 std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
   if (!elastic() && policy_.max_restarts == 0) return "";
-  if (auto why = why_never_restarted(cause)) return why;
+  if (auto why = why_never_restarted(cause); why || elastic()) return why;
+  return why_none_left();
+}
+
+/// Returns "after 2 restarts" if no more restarts are left (empty text if none was requested).
+std::optional<std::string> JobState::why_none_left() const {
   const int used = static_cast<int>(verdict_.restarts.size());
-  if (used >= policy_.max_restarts) return fmt::format("after {}", count_of(used, "restart"));
-  return std::nullopt;
+  if (used < policy_.max_restarts) return std::nullopt;
+  return used > 0 ? fmt::format("after {}", count_of(used, "restart")) : "";
 }
 
 std::chrono::milliseconds restart_delay(int quick_restarts) {
@@ -71,13 +73,17 @@ std::chrono::milliseconds restart_delay(int quick_restarts) {
                                              kLongest);
 }
 
+/// Returns how long the next epoch is delayed. `grows`: ever longer after epochs that were short.
+std::chrono::milliseconds JobState::next_delay(bool grows) {
+  if (now_ - begun_at_ >= kGoodRun || has_stepped()) quick_restarts_ = 0;
+  return std::max(least_delay(cause_), grows ? restart_delay(quick_restarts_++) : 0ms);
+}
+
 void JobState::restart() {
   phase_ = Phase::clearing;
   failed_at_ = now_;
-  if (now_ - begun_at_ >= kGoodRun) quick_restarts_ = 0;
-  const std::chrono::milliseconds delay =
-      std::max(least_delay(cause_), restart_delay(quick_restarts_++));
-  restart_at_ = now_ + delay;
+  const std::chrono::milliseconds delay = next_delay(true);
+  alarms_.set(Alarm::restart, delay);
   verdict_.restarts.push_back({.why = printable(cause_text(placement_, cause_))});
   act(Say{fmt::format("{}; restart {} of {}{}", verdict_.restarts.back().why,
                       verdict_.restarts.size(), policy_.max_restarts,
@@ -95,7 +101,7 @@ void JobState::restart_when_cleared() {
     cause.note = no_host_text(placement_, roster_.bad_nodes());
     return stop(std::move(cause));
   }
-  if (now_ < *restart_at_) return;
+  if (alarms_.is_ahead(Alarm::restart)) return;
   ++placement_.epoch;
   ++placement_.restarts;
   begin_epoch();
@@ -105,7 +111,7 @@ void JobState::restart_when_cleared() {
 
 void JobState::stop(Cause cause) {
   // Otherwise its ranks are already stopping.
-  const bool first = phase_ != Phase::clearing || stop_at_;
+  const bool first = phase_ != Phase::clearing || alarms_.is_set(Alarm::stop);
   phase_ = Phase::stopping;
   cause_ = std::move(cause);
   searching_ = false;
@@ -120,11 +126,11 @@ void JobState::stop(Cause cause) {
 /// Cancels all deadlines of an ending job and dismisses idle agents. Agents that have not greeted
 /// end when their channel closes.
 void JobState::release_agents() {
-  for (auto* at : {&say_missing_at_, &skew_at_, &deadline_at_, &pre_signal_at_, &restart_at_,
-                   &gather_by_, &stop_at_, &invite_at_, &pause_by_, &hold_until_})
-    at->reset();
+  alarms_.clear_all_but({Alarm::say_waiting, Alarm::sweep});
   drop_redials();
-  if (sweep_by_) sweep_by_ = std::min(*sweep_by_, now_ + kSweepWithin);
+  if (alarms_.is_set(Alarm::sweep))
+    alarms_.set(Alarm::sweep,
+                std::min<Clock::duration>(alarms_.left(Alarm::sweep), kSweepWithin));
   for (int agent = 0; agent < fleet_.size(); ++agent) {
     if (is_sweeper(agent) && hosts_.failures(roster_.host_number(agent)) >= kFewTries) {
       fleet_.close(agent);
@@ -139,15 +145,15 @@ void JobState::release_agents() {
 }
 
 void JobState::stop_ranks() {
-  skew_at_.reset();
-  say_waiting_at_ = now_ + kSayWaitingAfter;
+  alarms_.clear(Alarm::skew);
+  alarms_.set(Alarm::say_waiting, kSayWaitingAfter);
   if (ranks_left_ == 0) return;
   for (int agent = 0; agent < fleet_.size(); ++agent)
     if (fleet_.is_busy(agent)) fleet_.stop(agent, policy_.grace);
 }
 
 void JobState::kill_ranks() {
-  say_waiting_at_.reset();
+  alarms_.clear(Alarm::say_waiting);
   for (int agent = 0; agent < fleet_.size(); ++agent)
     if (fleet_.is_busy(agent) && !fleet_.is_being_killed(agent)) fleet_.kill(agent);
 }
@@ -219,7 +225,7 @@ void JobState::handle(const SignalReceived& event) {
 /// stops, its ranks begin once more, on whatever hosts are there, and then stop as by TERM, which
 /// saves. Returns whether that is under way.
 bool JobState::saves_before_stop(int signo) {
-  if (!elastic() || !policy_.trains || !keeps_ || !placed_ || !states_.saves_at_stop) return false;
+  if (!policy_.trains || !keeps_ || !states_.saves_at_stop) return false;
   if (stop_signal_) return true;
   if (phase_ == Phase::running && has_stepped()) return false;  // they can save now
   if (least_delay(cause_) > 0ms) return false;  // they got the signal too, and have saved

@@ -43,6 +43,14 @@ class Roster {
   [[nodiscard]] int host_number(int agent) const { return record(agent).host; }
   /// Returns the node that an agent fills, or filled until it was gone; -1: none.
   [[nodiscard]] int node_of(int agent) const { return record(agent).node; }
+  /// Returns the agent of each node; -1: none.
+  [[nodiscard]] const std::vector<int>& by_node() const { return by_node_; }
+  /// Returns the agents that fill a node, in the order of nodes.
+  [[nodiscard]] std::vector<int> seated_agents() const {
+    std::vector<int> agents = by_node_;
+    std::erase(agents, -1);
+    return agents;
+  }
   /// Returns the agent that fills a node; -1: none.
   [[nodiscard]] int agent_of(int node) const { return by_node_[static_cast<std::size_t>(node)]; }
 

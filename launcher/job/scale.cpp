@@ -121,10 +121,6 @@ int largest_world(const ScaleFacts& facts, const ScalePlan& plan) {
   return std::accumulate(ranks.begin(), ranks.end(), 0);
 }
 
-std::string list_of(const std::vector<std::string>& names, std::string_view what) {
-  return fmt::format("{} {} {}", fold_names(names), names.size() == 1 ? "is" : "are", what);
-}
-
 /// Returns why a change would cost a training all its steps; empty: it would not.
 std::string why_lost(const ScaleFacts& facts, const ScalePlan& plan) {
   const bool one_leaves = std::ranges::any_of(plan.retire, [&](int host) {
@@ -187,8 +183,8 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
   if (most > facts.most_world)
     return refused(fmt::format("{} could be in one epoch then; the job was started for at most {}",
                                counted(most, "rank"), facts.most_world));
-  if (!removed.empty()) texts.push_back(list_of(removed, "removed"));
-  if (!added.empty()) texts.push_back(list_of(added, "added"));
+  if (!removed.empty()) texts.push_back(names_with(removed, "is removed", "are removed"));
+  if (!added.empty()) texts.push_back(names_with(added, "is added", "are added"));
   if (texts.empty()) return refused("nothing changes: give --nodes, --add or --remove");
   for (const std::string& text : texts) plan.text += (plan.text.empty() ? "" : "; ") + text;
   return plan;
