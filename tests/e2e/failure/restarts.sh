@@ -13,7 +13,7 @@ export HERE="$work"
 # Two failures, then an epoch that ends well.
 run -n 3 --max-restarts 3 --verdict v.json -- bash -c '
   echo "$RANK epoch $DSLAUNCH_EPOCH count $TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS"
-  echo "$MASTER_PORT" >>ports.$RANK; sh agent_of $$ >>agents.$RANK
+  sh agent_of $$ >>agents.$RANK; echo "$MASTER_PORT" >>ports.$RANK
   while [ "$(cat ports.* 2>/dev/null | wc -l)" -lt $((3 * (DSLAUNCH_EPOCH + 1))) ]; do sleep 0.01; done
   [ $RANK = 1 ] && [ $DSLAUNCH_EPOCH -lt 2 ] && exit 7; exit 0'
 expect 0 "an epoch that ends well at last"
