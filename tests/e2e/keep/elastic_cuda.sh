@@ -12,11 +12,12 @@ hash=$(summary_of plain weights_hash)
 [ ${#hash} = 32 ] || fail "the undisturbed run has no weights_hash"
 
 # 4 -> 3 -> 4 ranks by a loss and a pause; the memory of ended ranks is free only after a while. elastic_agents stands for the agents.
+# Several threads fill the states of a device.
 export DS_EMULATION_FREED_LATE=2000
 for stage in 0 3; do
   name=sizes$stage
   DSLAUNCH_JOB_ID="job-$name" timeout 200 "$DS_TESTS/elastic_agents" "$work/$name" "a,b,c,d:1 lose b at 4; a,c,d:1 pause at 8; a,c,d,e:1 end" "$dsrunner" \
-    "$work/train.toml" "log.dir=$work/$name" "${common[@]}" zero.stage=$stage debug.slow_data=0:40 >"$work/$name.agents" 2>&1 </dev/null
+    "$work/train.toml" "log.dir=$work/$name" "${common[@]}" zero.stage=$stage device.threads=3 debug.slow_data=0:40 >"$work/$name.agents" 2>&1 </dev/null
   cat "$work/$name".e*.r0.out >"$work/$name.out"
   same $name
   says $name "resume   step [0-9]+ from memory \(4 ranks of epoch 0 -> 3 ranks"
