@@ -33,8 +33,8 @@ class HfModel {
 
   /// Reads elements [first, first + into.size()) of one of our tensors. Rows of the embedding and
   /// of the head that the folder lacks are the mean of its rows up to model.tokens, then
-  /// zeros. The mean is summed in double, row by row, so every rank has the same. Several threads may
-  /// read at the same time.
+  /// zeros. The mean is summed in double, row by row, so every rank has the same.
+  /// Several threads may read at the same time.
   void read(std::string_view ours, std::int64_t first, std::span<float> into);
   /// Errors: Error{config} naming each tensor in which a read has found a NaN or an infinite
   /// number.

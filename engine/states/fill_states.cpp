@@ -25,7 +25,8 @@ namespace {
 /// Elements that are filled at once where nothing else sets a size.
 constexpr std::int64_t kChunk = 1 << 18;
 
-/// Each has buffers of about 10 MiB, while the memory of the first step is not in use.
+/// Threads that fill. Each has buffers of about 10 MiB, which the plan does not count: they are
+/// gone before the first step uses its memory.
 constexpr int kMostThreads = 4;
 
 /// Where the values of a rank go. Threads share it, and lock `one_by_one` to cast and to copy to a
@@ -172,7 +173,8 @@ class FirstValues {
   void fill_range(const ParamGroup& group, std::string_view state, std::int64_t first,
                   std::span<float> out) {
     const auto part_of = [&](std::int64_t from, std::int64_t to) {
-      return out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
+      return out.subspan(static_cast<std::size_t>(from - first),
+                         static_cast<std::size_t>(to - from));
     };
     const std::int64_t end = first + std::ssize(out);
     std::int64_t filled = first;

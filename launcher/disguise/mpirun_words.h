@@ -63,12 +63,12 @@ std::vector<std::string> split_list(const std::string& text, char at);
 /// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
 /// lacks is noted or refused here.
 void set_map(MpiWords& part, const ForeignGiven& given);
-/// Reads core, socket:overload-allowed, none, and Hydra's core:2.   Errors:  Error{usage} for other
-/// words.
+/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
+/// Errors:  Error{usage} for other words.
 void set_bind(MpiWords& part, const ForeignGiven& given);
 /// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger
-/// ones in the order of --map-by, and `core` fills them one after the other.   Errors:
-/// Error{usage} for other words.
+/// ones in the order of --map-by, and `core` fills them one after the other.
+/// Errors:  Error{usage} for other words.
 void set_rank(MpiWords& part, const ForeignGiven& given);
 /// Reads Open MPI 5's --display map,bind,allocation.
 void set_display(MpiWords& part, const ForeignGiven& given);

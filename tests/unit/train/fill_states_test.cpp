@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -35,8 +38,7 @@ dtype = "bf16"
 steps = 10
 )";
 
-/// Every element has a value of its own. Tensors from `broken` on, in the model's order, cannot be
-/// read.
+/// Values that differ by tensor, state and element. Tensors with a name in `broken` cannot be read.
 class NumberedSource final : public StateSource {
  public:
   explicit NumberedSource(bool for_threads, std::vector<std::string> broken = {})
