@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 
 #include "engine/base/function_ref.h"
@@ -16,7 +17,9 @@ namespace ds {
 namespace {
 
 constexpr std::array kStateNames{kMaster, kMoment1, kMoment2};
-constexpr std::int64_t kPieceElements = kPieceBytes / 4;
+// Pieces of this size still bypass the page cache (ChunkWriter).
+constexpr std::int64_t kSmallPieceBytes = 1 << 20;
+constexpr std::int64_t kManyPieces = 4096;
 
 Box whole_box(const Shape& shape) {
   return {std::vector<std::int64_t>(static_cast<std::size_t>(shape.axes())), extents_of(shape)};
@@ -31,7 +34,7 @@ class TileBytes {
     from_files_ = buffer.subspan(2 * kPieceBytes);
   }
 
-  /// Returns elements [at, at + count) of a tile, at most kPieceElements, until the next call.
+  /// Returns elements [at, at + count) of a tile, at most kPieceBytes of fp32, until the next call.
   std::span<const std::byte> take(const SavedTile& tile, std::int64_t at, std::int64_t count) {
     const DType dtype = states_.program.value(tile.value).dtype;
     if (tile.in_files)
@@ -141,7 +144,7 @@ class PartCutter {
   using Append =
       FunctionRef<ChunkWriter::Place(const SavedTile& tile, std::int64_t at, std::int64_t count)>;
   PartCutter(const Program& program, StateClass held, Append append)
-      : program_(program), held_(held), append_(append) {}
+      : program_(program), held_(held), append_(append), most_(piece_elements(program)) {}
 
   void cut(const SavedTile& tile) {
     const ParamGroup& group = program_.groups[static_cast<std::size_t>(tile.group)];
@@ -149,8 +152,8 @@ class PartCutter {
       const std::int64_t from = std::max(tile.first, tensor.offset);
       const std::int64_t to =
           std::min(tile.first + tile.elements, tensor.offset + tensor.shape.elements());
-      for (std::int64_t at = from; at < to; at += kPieceElements) {
-        const std::int64_t count = std::min(kPieceElements, to - at);
+      for (std::int64_t at = from; at < to; at += most_) {
+        const std::int64_t count = std::min(most_, to - at);
         const ChunkWriter::Place place = append_(tile, at - tile.first, count);
         state_of(tensor, tile.state)
             .pieces.push_back({.box = whole_box(tensor.shape),
@@ -178,11 +181,22 @@ class PartCutter {
   const Program& program_;
   const StateClass held_;
   const Append append_;
+  const std::int64_t most_;  // elements of a piece
   ChunkPart part_;
   std::map<std::string, std::size_t> places_;  // index in part_.tensors
 };
 
 }  // namespace
+
+std::int64_t piece_elements(const Program& program) {
+  std::int64_t elements = 0;
+  for (const ParamGroup& group : program.groups)
+    elements += group.elements * (group.trains ? std::ssize(kStateNames) : 1);
+  const auto share = static_cast<std::uint64_t>(elements) * sizeof(float) / kManyPieces;
+  const auto bytes = static_cast<std::int64_t>(std::bit_floor(share));
+  return std::clamp(bytes, kSmallPieceBytes, kPieceBytes) /
+         static_cast<std::int64_t>(sizeof(float));
+}
 
 ChunkPart write_states(const StatesToSave& states, ChunkWriter& chunk,
                        std::span<std::byte> buffer) {

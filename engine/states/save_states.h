@@ -21,6 +21,11 @@ struct StatesToSave {
   TileFiles* files = nullptr;           // for tiles in files if training waits
 };
 
+/// Returns the most elements of a piece, the same on all ranks: a 4096th of all states, but 1 to 8
+/// MiB of them. A reader verifies whole pieces, so the ranks of a larger job read little that they
+/// do not need; a large model has no longer list of pieces for it. Pure.
+std::int64_t piece_elements(const Program& program);
+
 /// Appends the tensors of every tile to `chunk`, in order, and returns the list of pieces without
 /// the file name. `buffer` has writer_bytes_of() bytes at a multiple of kTileAlignment. Errors:
 /// those of the chunk and of the files.

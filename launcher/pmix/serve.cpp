@@ -95,6 +95,8 @@ class PmixServer {
     settings.add_rank(PMIX_SERVER_RANK, static_cast<pmix_rank_t>(spec_.node_rank));
     settings.add(PMIX_SERVER_TMPDIR, folder_);
     settings.add(PMIX_HOSTNAME, spec_.mpi.nodes.at(static_cast<std::size_t>(spec_.node_rank)).name);
+    // Each rank would read all of the machine from /sys, while the kernel lets one do so at a time.
+    settings.add(PMIX_SERVER_SHARE_TOPOLOGY, true);
     require(PMIx_server_init(PmixHost::module(), settings.data(), settings.size()),
             "PMIx_server_init");
     InfoList info = job_info(spec_, folder_);

@@ -251,3 +251,17 @@ TEST_CASE("the chunks that ranks lay out have every element once, in pieces that
     CHECK(elements == all);
   }
 }
+
+TEST_CASE("pieces are a 4096th of all states, of 1 to 8 MiB") {
+  const auto bytes = [](std::int64_t parameters, bool trains) {
+    Program program;
+    program.groups.push_back({.elements = parameters, .trains = trains});
+    return piece_elements(program) * 4;
+  };
+  CHECK(bytes(100, true) == 1 << 20);
+  CHECK(bytes(124'000'000, true) == 1 << 20);
+  CHECK(bytes(1'000'000'000, true) == 2 << 20);
+  CHECK(bytes(1'000'000'000, false) == 1 << 20);  // one state
+  CHECK(bytes(7'000'000'000, true) == 8 << 20);
+  CHECK(bytes(405'000'000'000, true) == 8 << 20);
+}
