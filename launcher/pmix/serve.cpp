@@ -161,6 +161,9 @@ class PmixServer {
     // then asks PMIx alone. Open MPI 5 ignores these.
     variables.emplace_back("OMPI_MCA_orte_local_daemon_uri", "1.0;tcp://127.0.0.1:9");
     variables.emplace_back("OMPI_MCA_pmix", "^s1,s2,cray,isolated");
+    // The launcher binds ranks, or does not (--bind-to): then Open MPI 4 does not bind them itself,
+    // and needs no topology for it.
+    variables.emplace_back("OMPI_MCA_orte_bound_at_launch", "1");
     return variables;
   }
 
