@@ -27,7 +27,7 @@ ScaleFacts Job::scale_facts() const {
                    .hosts = state_.agents().hosts(),
                    .roles = state_.host_roles(),
                    .placing = request_.policy.elastic->placing};
-  if (request_.trains) facts.training = static_cast<int>(state_.placement().nodes.size());
+  if (request_.trains) facts.training = state_.agents().seated();
   facts.loses_steps = state_.loses_steps();
   facts.most_world = request_.widest->world_size();
   for (const Node& node : request_.widest->nodes)

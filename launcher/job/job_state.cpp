@@ -263,10 +263,12 @@ void JobState::say_missing() {
 }
 
 void JobState::send_pre_signal() {
-  if (phase_ != Phase::running || ranks_left_ == 0) return;
+  if (phase_ >= Phase::stopping) return;
+  if (phase_ != Phase::running || ranks_left_ == 0)  // the ranks of the next epoch get it
+    return alarms_.set(Alarm::pre_signal, kPreSignalAgain);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(alarms_.left(Alarm::deadline));
   act(SignalRanks{policy_.pre_signal->signo});
-  act(Say{fmt::format("{} until the deadline: sending {} to all ranks",
-                      span_text(policy_.pre_signal->before),
+  act(Say{fmt::format("{} until the deadline: sending {} to all ranks", span_text(left),
                       signal_name(policy_.pre_signal->signo))});
 }
 

@@ -99,6 +99,8 @@ class JobState {
   static constexpr std::chrono::seconds kSayMissingAfter{5};
   // The longest wait for a sweep of a lost host when nothing else is waited for.
   static constexpr std::chrono::seconds kSweepWithin{5};
+  // A signal before the deadline that comes due between two epochs is tried again after this time.
+  static constexpr std::chrono::seconds kPreSignalAgain{1};
   // A lost host that does not answer is dialed again after this time.
   static constexpr std::chrono::seconds kRedialAfter{1};
   // After an epoch that ran this long the next restart has no delay.
@@ -212,6 +214,7 @@ class JobState {
   void handle(const HostsEnd& event);
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
+  void let_leave(int host);
   bool has_left(int host);
   [[nodiscard]] bool shall_leave(int agent) const {
     return hosts_.is_retired(roster_.host_number(agent));

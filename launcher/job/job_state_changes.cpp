@@ -24,7 +24,9 @@ bool JobState::has_stepped() const {
 /// Ends the epoch: another one follows when no rank of this one is left.
 /// `paused`: its ranks exit with 94 by themselves.
 void JobState::begin_change(EpochRecord change, bool paused) {
-  if (stop_signal_) return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
+  // The ranks that began once more to save have failed, or those that pause got TERM and have saved.
+  if (stop_signal_ && (!alarms_.is_set(Alarm::pause) || least_delay(cause_) > 0ms))
+    return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
   phase_ = Phase::clearing;
   failed_at_ = now_;
   change.nodes_before = node_count();
@@ -172,7 +174,7 @@ void JobState::end_epoch(Change kind, const std::string& why) {
 }
 
 void JobState::look_at_members_clock() {
-  if (alarms_.fires(Alarm::invite) && phase_ == Phase::running) {
+  if (alarms_.fires(Alarm::invite) && phase_ == Phase::running && node_count() < most_nodes_) {
     std::vector<std::string> names;
     for (const int agent : roster_.waiting_agents()) names.push_back(host_name(agent));
     if (!names.empty())
@@ -181,6 +183,7 @@ void JobState::look_at_members_clock() {
   if (alarms_.fires(Alarm::hold)) forget_earlier_states();
   if (alarms_.fires(Alarm::pause) && phase_ == Phase::running) {
     const std::string why = "the ranks have not paused within " + span_text(pause_limit());
+    if (stop_signal_) return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
     if (is_too_large()) return begin_change({.kind = Change::left, .why = why});
     act(Say{why + "; the epoch goes on as it is"});
   }

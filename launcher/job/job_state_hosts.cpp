@@ -98,6 +98,7 @@ void JobState::handle(const HostRetired& event) {
 /// killed.
 void JobState::retire(int host) {
   hosts_.retire(host);
+  std::erase_if(absent_, [host](const BadNode& bad) { return bad.node == host; });
   std::erase_if(redials_, [&](const auto& redial) {
     return roster_.host_number(redial.second) == host && !is_unswept(redial.second);
   });

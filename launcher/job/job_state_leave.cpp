@@ -37,18 +37,32 @@ void JobState::let_hosts_leave() {
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
   if (is_placed() && staying() < least) return obey_signal(SIGTERM);
   const auto may_leave = [&](int host) {
-    if (is_one_of(roster_.waiting_agents(), host)) return true;
-    if (!is_one_of(roster_.seated_agents(), host)) return false;
-    return !policy_.trains || (settled && !pauses());
+    const bool has_ranks = is_one_of(roster_.seated_agents(), host);
+    return !has_ranks || !policy_.trains || (settled && !pauses());
   };
   while (true) {
     const auto next = std::ranges::find_if(ending_, may_leave);
     if (next == ending_.end()) return;
     const int host = *next;
     ending_.erase(next);
-    returning_.insert(host);
-    if (is_one_of(roster_.waiting_agents(), host)) act(LetGo{host});
-    handle(HostRetired{host});
+    let_leave(host);
+  }
+}
+
+/// Lets a host leave whose node was told to end. It is dialed again: it may come back.
+void JobState::let_leave(int host) {
+  returning_.insert(host);
+  if (!is_one_of(roster_.seated_agents(), host)) act(LetGo{host});
+  handle(HostRetired{host});
+  const auto is_there = [&](int agent) { return roster_.host_number(agent) == host; };
+  for (int agent = 0; agent < fleet_.size(); ++agent)
+    if (is_there(agent) && fleet_.stage(agent) != Stage::gone) return;  // host_away() follows
+  for (const auto& [at, agent] : redials_)
+    if (is_there(agent)) return;
+  for (int agent = fleet_.size() - 1; agent >= 0; --agent) {
+    if (!is_there(agent)) continue;
+    if (has_left(host)) redial_after(std::chrono::milliseconds(0), agent);
+    return;
   }
 }
 

@@ -21,7 +21,7 @@ void JobState::gather() {
     }
   }
   if (stop_signal_) {
-    if (here() > 0) return begin_with_members();
+    if (keeps_ && here() > 0) return begin_with_members();  // else the pause has saved
     return stop({.kind = Cause::Kind::signal, .signo = *stop_signal_});
   }
   drop_retired();

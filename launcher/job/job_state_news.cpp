@@ -275,7 +275,8 @@ bool JobState::came_first(const Cause& late) const {
 /// An earlier failure was reported late. It becomes the cause; the stop goes on, unless the new
 /// cause forbids a restart.
 void JobState::take_earlier(Cause cause) {
-  if (is_of_rank(cause_)) {
+  const bool was_of_rank = is_of_rank(cause_);
+  if (was_of_rank) {
     rank(cause_.rank).after_cause = true;
   } else {
     for (const int number : placement_.nodes[static_cast<std::size_t>(cause_.node)].ranks)
@@ -297,6 +298,9 @@ void JobState::take_earlier(Cause cause) {
   } else if (auto why = why_no_restart(cause)) {
     cause.note = std::move(*why);
     return stop(std::move(cause));
+  } else if (elastic() && was_of_rank && change_.kind == Change::left) {
+    change_.counted = true;  // what came later had only followed the TERM of its node
+    change_.kind = Change::failed;
   }
   if (elastic())
     change_.why = text;

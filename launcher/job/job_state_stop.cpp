@@ -221,13 +221,17 @@ void JobState::handle(const SignalReceived& event) {
   }
 }
 
-/// Between two epochs the states of a training are in the memory of agents alone: before the job
-/// stops, its ranks begin once more, on whatever hosts are there, and then stop as by TERM, which
-/// saves. Returns whether that is under way.
+/// Between two epochs the states of a training are in the memory of agents alone, and ranks that
+/// were told to pause may be on their way there: before the job stops, its ranks begin once more, on
+/// whatever hosts are there, and then stop as by TERM, which saves. Returns whether that is under
+/// way.
 bool JobState::saves_before_stop(int signo) {
-  if (!policy_.trains || !keeps_ || !states_.saves_at_stop) return false;
+  if (!policy_.trains || !states_.saves_at_stop) return false;
+  if (policy_.grace == 0ms) return false;  // KILL follows TERM at once: nothing would be saved
   if (stop_signal_) return true;
-  if (phase_ == Phase::running && has_stepped()) return false;  // they can save now
+  const bool pauses = alarms_.is_set(Alarm::pause);
+  if (!keeps_ && !pauses) return false;
+  if (phase_ == Phase::running && has_stepped() && !pauses) return false;  // they can save now
   if (least_delay(cause_) > 0ms) return false;  // they got the signal too, and have saved
   stop_signal_ = signo;
   act(Say{fmt::format("got {}; the ranks begin once more to save the states that are kept, and then "

@@ -15,7 +15,7 @@ struct ScaleFacts {
   std::vector<Host> hosts{};   // by number, as in Roster
   std::vector<HostRole> roles{};  // by number
   PlacementRequest placing{};
-  int training = 0;  // nodes of a training that runs; 0: another program
+  int training = 0;  // nodes that have ranks of a training; 0: another program, or none yet
   bool loses_steps = false;  // which could go on only from step 0 if its nodes changed
   // As far as the launcher is prepared for it:
   int most_ranks = 0;  // on one host

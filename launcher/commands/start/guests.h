@@ -2,7 +2,9 @@
 // gathers its nodes, and adds them to the job once it runs.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,14 +30,17 @@ class Guests {
   void joined(const JoinedNode& node) {
     const std::string place = node.hello.place;
     if (!is_guest(place)) return;
-    places_.insert(place);
-    if (add_) add(place);
+    const auto [known, is_new] = places_.try_emplace(place, node.hello.started);
+    const bool dialed_again = !is_new && known->second == node.hello.started;
+    known->second = node.hello.started;
+    // A node that was removed stays removed, however often its connection breaks.
+    if (add_ && !dialed_again) add(place);
   }
 
   /// Returns the guests that are there, in the order of their names.
   [[nodiscard]] std::vector<Host> hosts() const {
     std::vector<Host> hosts;
-    for (const std::string& place : places_)
+    for (const auto& [place, started] : places_)
       if (const JoinedNode* node = server_.node(place)) hosts.push_back(host_of(*node));
     return hosts;
   }
@@ -45,7 +50,7 @@ class Guests {
   void admit(std::function<std::string(const Host&)> add_to_job) {
     add_ = std::move(add_to_job);
     if (!add_) return;
-    for (const std::string& place : places_)
+    for (const auto& [place, started] : places_)
       if (server_.node(place) != nullptr) add(place);
   }
 
@@ -65,7 +70,8 @@ class Guests {
   JoinServer& server_;
   std::set<std::string> named_;
   std::function<int(const JoinedNode&)> slots_of_;
-  std::set<std::string> places_;                 // that guests have filled, at any time
+  // Places that guests have filled, at any time, and when the last guest of each had started.
+  std::map<std::string, std::uint64_t> places_;
   std::function<std::string(const Host&)> add_;  // set while the job runs
 };
 

@@ -85,17 +85,19 @@ term() {
   pids=()
   [ $code = 143 ] || fail "$1: exit $code: $(cat "$work/$1.out")"
 }
-# between NAME KEYS...: TERM between two epochs
-between() {
-  job "$1" a,b,c "${@:2}"
+# term_when NAME TEXT KEYS...: TERM when a host leaves and the text is said
+term_when() {
+  job "$1" a,b,c "${@:3}"
   wait_for 60 reached "$1" 8 && "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "$1: $(cat "$work/scale.out")"
-  said_soon "$1" 'the ranks have paused'
+  said_soon "$1" "$2"
   term "$1"
 }
 # The states that are kept are saved, if there is a folder for them.
-between unsaved
+term_when unsaved 'the ranks have paused'
 ! grep -q 'begin once more' "$work/unsaved.out" || fail "unsaved: $(cat "$work/unsaved.out")"
-between between checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
+term_when pausing 'pausing the training' checkpoint.dir="$work/pausing.ckpt" checkpoint.every=1000
+says pausing 'checkpoint: step [0-9]+ saved'
+term_when between 'the ranks have paused' checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
 says between 'checkpoint: step [0-9]+ saved'
 job after a,b checkpoint.dir="$work/between.ckpt" checkpoint.every=1000
 wait "${pids[0]}"

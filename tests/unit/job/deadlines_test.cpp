@@ -54,6 +54,19 @@ TEST_CASE("the signal before the deadline comes once, before TERM") {
   CHECK(text_of(job.on(Tick{}, kT0 + 900ms)) == "stop 0 10000");
 }
 
+TEST_CASE("a signal before the deadline that comes due between two epochs is sent in the next one") {
+  JobState job = started_job(
+      1, 1, {.timeout = 9s, .pre_signal = PreSignal{SIGUSR1, 4s}, .max_restarts = 5});
+  job.on(exited(0, 1), kT0 + 4s);
+  CHECK(text_of(job.on(Tick{}, kT0 + 5s)) == "beat");
+  job.on(AgentCleared{0}, kT0 + 5s);
+  job.on(AgentReady{0, 1}, kT0 + 5s);
+  CHECK(job.wake_at() <= kT0 + 6s);
+  const auto actions = job.on(Tick{}, kT0 + 6s);
+  CHECK(text_of(actions) == "beat, signal SIGUSR1, say");
+  CHECK(said_by(actions) == "3 s until the deadline: sending SIGUSR1 to all ranks\n");
+}
+
 TEST_CASE("signals that are passed on do nothing else") {
   JobState job = started_job(1, 2, {.forwarded_signals = {SIGUSR1, SIGHUP}});
   CHECK(text_of(job.on(SignalReceived{SIGUSR1}, kT0)) == "signal SIGUSR1");

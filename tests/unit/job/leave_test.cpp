@@ -248,6 +248,56 @@ TEST_CASE("TERM between two epochs of a training: its ranks begin once more, sav
   }
 }
 
+TEST_CASE("TERM while a training pauses: its ranks begin once more, save and stop") {
+  JobState job = keeping_job(2);
+  CHECK(text_of(job.on(HostRetired{3}, kT0)) == "say, PauseRanks");
+  CHECK(text_of(job.on(SignalReceived{SIGTERM}, kT0)) == "say");
+  SUBCASE("after they have paused") {
+    CHECK(all_end(job, 94, {0, 1, 2, 3}) == "say, spec 0, spec 1, spec 2, spec 3");
+    all_ready(job, {0, 1, 2, 3});
+    CHECK(text_of(job.on(PhaseReached{"first_step", kT0}, kT0)) ==
+          "stop 0 10000, stop 1 10000, stop 2 10000, stop 3 10000");
+    CHECK(job.cause().signo == SIGTERM);
+  }
+  SUBCASE("also if one of them fails meanwhile") {
+    job.on(exited(0, 1), kT0);
+    CHECK(job.phase_name() == "restarting");
+  }
+  SUBCASE("at once if they do not pause, because then they can save now") {
+    CHECK(text_of(job.on(Tick{}, kT0 + 100s)).ends_with("stop 3 10000"));
+    CHECK(job.phase_name() == "stopping");
+  }
+  SUBCASE("at once if they got TERM too, because then they have saved") {
+    job.on(exited(0, 143), kT0);
+    CHECK(job.phase_name() == "stopping");
+  }
+}
+
+TEST_CASE("TERM while a training pauses that saves instead of keeping: it stops then") {
+  JobState job = changing_job(2, true);
+  job.on(HostRetired{3}, kT0);
+  job.on(SignalReceived{SIGTERM}, kT0);
+  for (const int rank : {0, 1, 2, 3}) job.on(exited(rank, 94), kT0);
+  SUBCASE("") {
+    for (const int agent : {0, 1, 2, 3}) job.on(AgentCleared{agent}, kT0);
+    CHECK(job.phase_name() == "stopping");
+  }
+  SUBCASE("but not if it tells late that it has kept them") {
+    job.on(PhaseReached{"kept", kT0}, kT0);
+    for (const int agent : {0, 1, 2, 3}) job.on(AgentCleared{agent}, kT0);
+    CHECK(job.phase_name() == "starting");
+  }
+}
+
+TEST_CASE("a job without a grace stops at once, also between two epochs") {
+  JobState job = keeping_job(2);
+  job.on(HostRetired{3}, kT0);
+  job.on(exited(0, 94), kT0);
+  job.set_grace(0s);
+  job.on(SignalReceived{SIGTERM}, kT0);
+  CHECK(job.phase_name() == "stopping");
+}
+
 TEST_CASE("TERM between two epochs stops a training at once that would save nothing") {
   JobState job = keeping_job(2);
   job.on(StatesTold{.saves_at_stop = false}, kT0);
@@ -294,6 +344,27 @@ TEST_CASE("a host that left comes back as a host that joins") {
   CHECK(text_of(job.on(AgentSwept{4, 0}, kT0 + 1s)) == "check 4");
   job.on(HostChecked{4}, kT0 + 1s);
   CHECK(let_pass(job, {0, 1, 2, 4}, kT0 + 2s) == "say, PauseRanks");
+}
+
+TEST_CASE("a host that is checked or dialed leaves at once, and may come back") {
+  JobState job = changing_job(1, true);
+  job.on(HostAdded{{.name = "n4"}}, kT0);
+  SUBCASE("while it is dialed") {
+    CHECK(text_of(job.on(HostsEnd{{4}}, kT0)) == "let go of n4, close 4");
+  }
+  SUBCASE("while it is checked") {
+    CHECK(text_of(job.on(AgentGreeted{4}, kT0)) == "check 4");
+    CHECK(text_of(job.on(HostsEnd{{4}}, kT0)) == "let go of n4, dismiss 4");
+    job.on(AgentDone{4}, kT0);
+  }
+  SUBCASE("after its check has failed") {
+    job.on(AgentGreeted{4}, kT0);
+    job.on(HostChecked{4, "it has another build"}, kT0);
+    job.on(AgentDone{4}, kT0);
+    CHECK(text_of(job.on(HostsEnd{{4}}, kT0)) == "let go of n4");
+  }
+  CHECK(let_pass(job, {0, 1, 2, 3}, kT0) == "open 5");
+  CHECK(job.host_roles()[4] == HostRole::away);
 }
 
 TEST_CASE("hosts of other programs leave at once and together; those that wait too") {
@@ -349,6 +420,19 @@ TEST_CASE("the first epoch waits for the hosts that are known to be there, not f
   job.on(Start{}, kT0);
   CHECK(job.on(AgentGreeted{0}, kT0).empty());
   CHECK(text_of(job.on(AgentGreeted{2}, kT0)) == "spec 0, spec 1 to 2");
+}
+
+TEST_CASE("a failure that came before the end of ranks whose node was told to end counts") {
+  JobState job = changing_job(1, true);
+  job.on(HostsEnd{{3}}, kT0);
+  RankExited told = exited(3, 143), failed = exited(0, 1);
+  told.time = {.here = kT0 + 20ms, .error = 1ms};
+  failed.time = {.here = kT0 + 5ms, .error = 1ms};
+  job.on(told, kT0 + 20ms);
+  job.on(failed, kT0 + 21ms);
+  for (const int rank : {1, 2}) job.on(exited(rank, 143), kT0 + 21ms);
+  for (const int agent : {0, 1, 2, 3}) job.on(AgentCleared{agent}, kT0 + 21ms);
+  CHECK(said_by(job.on(Tick{}, kT0 + 2s)).ends_with("; restart 1 of 3\n"));
 }
 
 TEST_CASE("ranks that end by the signal that their node was sent have not failed") {

@@ -145,6 +145,17 @@ TEST_CASE("a host that fails at the start is dialed again and named, unless it d
   }
 }
 
+TEST_CASE("a host that is removed before the first epoch is not named as one that failed") {
+  JobState job(placement_of(3, 1), elastic(1, 3));
+  job.on(Start{}, kT0);
+  job.on(AgentGreeted{0}, kT0);
+  job.on(AgentLost{2, "n2: refused"}, kT0);
+  job.on(HostRetired{2}, kT0);
+  const auto actions = job.on(AgentGreeted{1}, kT0);
+  CHECK(said_by(actions).empty());
+  CHECK(text_of(actions) == "spec 0, spec 1");
+}
+
 TEST_CASE("leftover processes of a lost host are said when they are killed, and only then") {
   JobState job = without(2, {0, 1});
   CHECK(said_by(job.on(AgentSwept{3, 2}, kT0 + 5s)) ==
@@ -324,6 +335,14 @@ TEST_CASE("a training: KILL at once after a loss, a pause for hosts that join") 
   CHECK(verdict.epochs[2].kind == EpochRecord::Kind::joined);
   CHECK(verdict.epochs[2].why == "n1 is ready");
   CHECK(verdict.epochs[2].seen == 1s);  // from the order to the first 94
+}
+
+TEST_CASE("a training is not paused for a host that waits if there is no room for it any more") {
+  JobState job = started(2, 1, elastic(1, 3, {.max_restarts = 3, .trains = true}));
+  job.on(HostAdded{{.name = "n2"}}, kT0);
+  job.on(AgentGreeted{2}, kT0);
+  job.on(SizeWanted{2}, kT0);
+  CHECK(let_pass(job, {0, 1, 2}, kT0 + 2s).empty());
 }
 
 TEST_CASE("a pause that is not obeyed is said once, and the epoch goes on") {
