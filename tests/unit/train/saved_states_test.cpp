@@ -255,7 +255,7 @@ TEST_CASE("the chunks that ranks lay out have every element once, in pieces that
 TEST_CASE("pieces are a 4096th of all states, of 1 to 8 MiB") {
   const auto bytes = [](std::int64_t parameters, bool trains) {
     Program program;
-    program.groups.push_back({.elements = parameters, .trains = trains});
+    program.groups.push_back({.name = "all", .trains = trains, .elements = parameters});
     return piece_elements(program) * 4;
   };
   CHECK(bytes(100, true) == 1 << 20);
