@@ -266,7 +266,8 @@ void JobState::send_pre_signal() {
   if (phase_ >= Phase::stopping) return;
   if (phase_ != Phase::running || ranks_left_ == 0)  // the ranks of the next epoch get it
     return alarms_.set(Alarm::pre_signal, kPreSignalAgain);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(alarms_.left(Alarm::deadline));
+  using Tenths = std::chrono::duration<std::int64_t, std::deci>;
+  const auto left = std::chrono::ceil<Tenths>(alarms_.left(Alarm::deadline));
   act(SignalRanks{policy_.pre_signal->signo});
   act(Say{fmt::format("{} until the deadline: sending {} to all ranks", span_text(left),
                       signal_name(policy_.pre_signal->signo))});

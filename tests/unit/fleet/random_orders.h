@@ -77,6 +77,7 @@ void RandomWorld<Traits>::open(const Order& order) {
     return complain("an agent was opened out of turn");
   Agent agent;
   agent.host = order.value;
+  told_to_end_.erase(agent.host);
   agent.again =
       std::ranges::any_of(agents_, [&](const Agent& known) { return known.host == order.value; });
   if (chance(setup_.badness)) agent.fate = static_cast<Fate>(1 + up_to(7));
@@ -138,7 +139,10 @@ void RandomWorld<Traits>::scale() {
       return Traits::host_added(*this);
     }
     if (what == 1) return Traits::size_wanted(*this, setup_.least + up_to(setup_.nodes - setup_.least));
-    if (what == 2) return Traits::host_ends(*this, host);
+    if (what == 2) {
+      told_to_end_.insert(host);
+      return Traits::host_ends(*this, host);
+    }
     const bool too_few = hosts_ - static_cast<int>(retired_.size()) <= setup_.least;
     if (too_few || !retired_.insert(host).second) return;
     Traits::host_retired(*this, host);
@@ -252,8 +256,8 @@ void RandomWorld<Traits>::close(int number) {
   const bool later = setup_.elastic && agent->again;  // a lost host that does not answer yet
   const bool ending = Traits::is_ending(state_);
   const bool unheard = (agent->stage == Stage::opening || later) && ending;
-  const bool retired = retired_.contains(agent->host) && !is_busy(*agent);
-  if (!agent->sick && !agent->bye && !in_a_hurry && !unheard && !retired)
+  const bool retired = retired_.contains(agent->host) || told_to_end_.contains(agent->host);
+  if (!agent->sick && !agent->bye && !in_a_hurry && !unheard && (!retired || is_busy(*agent)))
     complain(fmt::format("agent {}, which is well, is closed", number));
   const bool seated = agent->node >= 0 && agent->node < static_cast<int>(holders_.size());
   if (seated && holders_[agent->node] == number) ++losses_;

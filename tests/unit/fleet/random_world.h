@@ -304,7 +304,8 @@ class RandomWorld {
   std::vector<Agent> agents_;
   std::vector<int> holders_;  // by node: its agent, or the last one that it had
   int hosts_;                 // that were ever in the job
-  std::set<int> retired_;     // of them
+  std::set<int> retired_;      // of them
+  std::set<int> told_to_end_;  // of them, since their last agent was opened
   std::priority_queue<Planned, std::vector<Planned>, std::greater<>> planned_;
   std::uint64_t order_ = 0;
   time_point now_ = kStart;
