@@ -123,6 +123,9 @@ want 0 '2 files from 3 of 3 nodes'
 [ "$(cat patterns/log.node2)" = "of node2" ] && [ -f "patterns/with blank.node3" ] || fail "rcopy with patterns"
 copy_to rcopy node1 "$dir/disk/none*" patterns
 want 1 "dslaunch: node1: $dir/disk/none*: No such file or directory"
+copy_to rcopy node1 "$dir/disk/{log,none,with*}" braces
+want 1 "dslaunch: node1: $dir/disk/none: No such file or directory"
+[ "$(cat braces/log.node1)" = "of node1" ] && [ -f "braces/with blank.node1" ] || fail "rcopy with braces"
 at 1 rm "$dir/disk/log"
 copy_to rcopy 'node[1-3]' "$dir/disk/log" back
 want 1 "dslaunch: node1: $dir/disk/log: No such file or directory"

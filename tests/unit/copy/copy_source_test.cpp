@@ -5,12 +5,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "launcher/copy/copy_tree.h"
-#include "launcher/copy/source_paths.h"
 #include "launcher/copy/target_files.h"
 #include "support/temp_folder.h"
 
@@ -172,21 +170,6 @@ TEST_CASE("pipes in a folder are skipped; one that is named is refused") {
         "skipped " + (folder / "d/p") + ": is not a file, folder or link (and 1 more)");
   CHECK(list_sources({folder / "d/q"}, true).problem ==
         folder / "d/q" + ": is not a file, folder or link");
-}
-
-TEST_CASE("patterns stand for names; a name that exists stands for itself") {
-  const ds::test::TempFolder folder;
-  const std::string root = folder / ".";
-  for (const char* name : {"a1", "a2", "b[1]", "b1"}) write_text(folder / name, name);
-  using Names = std::vector<std::string>;
-  CHECK(expand_patterns({root + "/a*"}) == Names{root + "/a1", root + "/a2"});
-  CHECK(expand_patterns({root + "/{b1,a1}"}) == Names{root + "/b1", root + "/a1"});
-  CHECK(expand_patterns({root + "/b[1]"}) == Names{root + "/b[1]"});
-  CHECK(expand_patterns({root + "/c*", "x"}) == Names{root + "/c*", "x"});
-  const char* const home = std::getenv("HOME");
-  ::setenv("HOME", root.c_str(), 1);
-  CHECK(expand_patterns({"~/a[2]"}) == Names{root + "/a2"});
-  home != nullptr ? ::setenv("HOME", home, 1) : ::unsetenv("HOME");
 }
 
 TEST_CASE("nothing is written through a link, whoever made it") {
