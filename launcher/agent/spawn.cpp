@@ -1,4 +1,5 @@
-// Starts the main process of a rank: session, descriptors, limits, working directory, exec.
+// Starts the main process of a rank: process group, or session on a terminal; descriptors, limits,
+// working directory, exec.
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/mempolicy.h>

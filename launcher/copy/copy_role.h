@@ -15,6 +15,7 @@ struct RoleContext {
   std::vector<std::string> names;  // of the nodes
   std::vector<NodeStream> streams;
   std::vector<NodeOutcome> outcomes;
+  GrownFiles grown{};  // of this machine
   std::function<void(const std::string&)> say;  // one line for the user
   std::function<void()> work_later;             // calls work() soon
   std::function<void(int node)> flush;          // sends what the stream holds

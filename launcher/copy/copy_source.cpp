@@ -20,11 +20,8 @@
 namespace ds::launcher::copy {
 namespace {
 
-constexpr std::size_t kBlocksKept = 64;
-constexpr std::size_t kFilesOpen = 64;
-constexpr std::size_t kHashAtOnce = 4 * SharedSource::kBlock;
+constexpr std::size_t kReadToHash = std::size_t{256} << 10;
 constexpr std::size_t kMostContent = std::size_t{64} << 20;  // of files without a size, in memory
-const Bytes kNoBytes;
 
 std::int64_t modified_of(const struct stat& known) {
   return std::int64_t{known.st_mtim.tv_sec} * 1'000'000'000 + known.st_mtim.tv_nsec;
@@ -176,7 +173,20 @@ void SourceFile::check() {
       ::fstat(file_.get(), &known) == 0 && is_same(known, place_) && S_ISREG(known.st_mode);
   const auto size = static_cast<std::uint64_t>(known.st_size);
   const bool unchanged = size == entry_.size && modified_of(known) == entry_.modified;
-  if (!there || (size <= entry_.size && !unchanged)) problem_ = changed(place_.path);
+  grown_ = there && size > entry_.size;
+  if (!there || (!grown_ && !unchanged)) problem_ = changed(place_.path);
+}
+
+void SourceFile::compare(const Digest& sent, const Digest& now) {
+  if (problem_.empty() && sent != now) problem_ = changed(place_.path);
+}
+
+void SourceFile::hash(std::uint64_t from, std::uint64_t to, Hasher& hasher) {
+  while (from < to && problem_.empty()) {
+    const Bytes bytes = read(from, std::min<std::uint64_t>(kReadToHash, to - from));
+    hasher.add(bytes);
+    from += bytes.size();
+  }
 }
 
 Bytes SourceFile::read(std::uint64_t offset, std::size_t count) {
@@ -211,89 +221,13 @@ void serve_file(const CopyEntry& entry, const SourcePlace& place, const CopyFetc
     at += bytes.size();
   }
   file.check();
-  send(CopyEnd{entry.id, hasher.digest(), file.problem()});
-}
-
-SourceFile& SharedSource::open(std::uint32_t id) {
-  File& file = files_[id];
-  if (file.open) return *file.open;
-  if (opened_.size() == kFilesOpen) {
-    files_[opened_.front()].open.reset();
-    opened_.pop_front();
+  const Digest digest = hasher.digest();
+  if (file.grown()) {
+    Hasher again(seed);
+    file.hash(0, entry.size, again);
+    file.compare(digest, again.digest());
   }
-  file.open = std::make_unique<SourceFile>(list_.entries[id], list_.places[id]);
-  opened_.push_back(id);
-  return *file.open;
-}
-
-const Bytes& SharedSource::block(std::uint32_t id, std::uint64_t number) {
-  if (const auto known = blocks_.find({id, number}); known != blocks_.end()) return known->second;
-  File& file = files_[id];
-  const std::uint64_t offset = number * kBlock;
-  const std::uint64_t size = list_.entries[id].size;
-  if (!file.problem.empty() || offset >= size) return kNoBytes;
-  SourceFile& opened = open(id);
-  Bytes bytes = opened.read(offset, std::min<std::uint64_t>(kBlock, size - offset));
-  if (!opened.problem().empty()) {
-    file.problem = opened.problem();
-    return kNoBytes;
-  }
-  if (!file.hashed) file.hashed.emplace(seed_);
-  if (file.hashed->done == offset) {
-    file.hashed->hasher.add(bytes);
-    file.hashed->done += bytes.size();
-  }
-  if (order_.size() == kBlocksKept) {
-    blocks_.erase(order_.front());
-    order_.pop_front();
-  }
-  order_.emplace_back(id, number);
-  return blocks_.emplace(Place{id, number}, std::move(bytes)).first->second;
-}
-
-std::span<const std::byte> SharedSource::piece(std::uint32_t id, std::uint64_t offset) {
-  const std::span<const std::byte> whole = block(id, offset / kBlock);
-  const std::size_t begin = offset % kBlock;
-  if (begin >= whole.size()) return {};
-  return whole.subspan(begin, std::min(kPieceBytes, whole.size() - begin));
-}
-
-std::optional<Digest> SharedSource::digest(std::uint32_t id, std::uint64_t size) {
-  File& file = files_[id];
-  const bool whole = size == list_.entries[id].size;
-  if (!file.problem.empty()) return Digest{};
-  if (whole && file.digest) return file.digest;
-  std::size_t budget = kHashAtOnce;
-  if (whole) {
-    if (!file.hashed) file.hashed.emplace(seed_);
-    while (file.hashed->done < size && budget > 0 && file.problem.empty()) {
-      blocks_.erase({id, file.hashed->done / kBlock});  // read again if it came out of order
-      std::erase(order_, Place{id, file.hashed->done / kBlock});
-      block(id, file.hashed->done / kBlock);
-      budget -= kBlock;
-    }
-    if (file.hashed->done < size && file.problem.empty()) return std::nullopt;
-    file.digest = file.hashed->hasher.digest();
-    return file.digest;
-  }
-  Progress& known = file.beginnings.try_emplace(size, seed_).first->second;
-  while (known.done < size && budget > 0 && file.problem.empty()) {
-    const Bytes& bytes = block(id, known.done / kBlock);
-    const std::size_t count = std::min<std::uint64_t>(bytes.size(), size - known.done);
-    known.hasher.add(std::span(bytes).first(count));
-    known.done += count;
-    budget -= kBlock;
-  }
-  if (known.done < size && file.problem.empty()) return std::nullopt;
-  return known.hasher.digest();
-}
-
-void SharedSource::check(std::uint32_t id) {
-  File& file = files_[id];
-  if (!file.problem.empty()) return;
-  SourceFile& opened = open(id);
-  opened.check();
-  file.problem = opened.problem();
+  send(CopyEnd{entry.id, digest, file.problem(), file.grown()});
 }
 
 }  // namespace ds::launcher::copy

@@ -46,17 +46,25 @@ class SourceFile {
   SourceFile(const CopyEntry& entry, const SourcePlace& place);
   /// Reads up to `count` bytes at `offset`; fewer only with a problem.
   Bytes read(std::uint64_t offset, std::size_t count);
+  /// Adds bytes [from, to) to a digest; fewer only with a problem.
+  void hash(std::uint64_t from, std::uint64_t to, Hasher& hasher);
   /// Returns why the file cannot be copied: it cannot be read, or has changed since it was listed.
-  /// A file that has only grown, such as a log, is copied as far as it was.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// Looks once more whether the file has changed.
+  /// Looks once more whether the file has changed. A larger file may be a log that grew, of which
+  /// the bytes that were listed are copied, or another file that was written over this one: only
+  /// its bytes tell, so callers then hash these once more and compare().
   void check();
+  /// Returns whether the last check found the file larger than it was when it was listed.
+  [[nodiscard]] bool grown() const { return grown_; }
+  /// Compares the digest of the bytes that were sent with that of the bytes that are there now.
+  void compare(const Digest& sent, const Digest& now);
 
  private:
   CopyEntry entry_;
   SourcePlace place_;
   UniqueFd file_;
   std::string problem_;
+  bool grown_ = false;
 };
 
 /// Sends the bytes of a file from `fetch.from` on, and its end.
@@ -81,8 +89,12 @@ class SharedSource {
   /// Returns the digest of the first `size` bytes, or nothing if it takes more time: each call
   /// hashes at most a few blocks. Check problem() as well.
   std::optional<Digest> digest(std::uint32_t id, std::uint64_t size);
-  /// Looks whether the file has changed since it was listed.
-  void check(std::uint32_t id);
+  /// Returns the digest of the whole file as it was sent, once it is known whether the file still
+  /// has these bytes; nothing if that takes more time, as with digest(). Check problem() as well.
+  std::optional<Digest> end(std::uint32_t id);
+  /// Returns whether the file has grown since it was listed, as far as end() has seen.
+  [[nodiscard]] bool grown(std::uint32_t id) const { return files_[id].grown; }
+  [[nodiscard]] const std::string& path(std::uint32_t id) const { return list_.places[id].path; }
 
  private:
   struct Progress {
@@ -95,7 +107,9 @@ class SharedSource {
     std::optional<Progress> hashed;  // from the beginning, as far as blocks were read in order
     std::map<std::uint64_t, Progress> beginnings;  // by size, of interrupted copies
     std::optional<Digest> digest;
+    std::optional<Progress> again;  // as `hashed`, of the bytes that are there after the file grew
     std::string problem;
+    bool grown = false;
   };
   using Place = std::pair<std::uint32_t, std::uint64_t>;  // id, number of the block
   const Bytes& block(std::uint32_t id, std::uint64_t number);

@@ -31,6 +31,13 @@ std::uint64_t sum_of_bytes(const std::vector<NodeOutcome>& nodes) {
   return sum;
 }
 
+std::string text_of(const ByText<std::string>& lines) {
+  std::string text;
+  for (const auto& [words, hosts] : lines)
+    text += fmt::format("dslaunch: {}: {}\n", fold_names(hosts), printable(words));
+  return text;
+}
+
 }  // namespace
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -98,10 +105,28 @@ std::string failures_text(const std::vector<std::string>& names,
                               : node.problem,
               names[i]);
   }
-  std::string text;
-  for (const auto& [words, hosts] : lines)
-    text += fmt::format("dslaunch: {}: {}\n", fold_names(hosts), printable(words));
-  return text;
+  return text_of(lines);
+}
+
+void GrownFiles::add(const std::string& path, std::optional<std::uint64_t> size) {
+  if (count++ > 0) return;
+  const std::string copied = size ? bytes_text(*size) : "bytes";
+  first = fmt::format("{} grew while it was copied; only its first {} were copied; copy it again "
+                      "if it is not a log",
+                      path, copied);
+}
+
+std::string GrownFiles::text() const {
+  return count > 1 ? fmt::format("{} (and {} more)", first, count - 1) : first;
+}
+
+std::string grown_text(const GrownFiles& here, const std::vector<std::string>& names,
+                       const std::vector<NodeOutcome>& nodes) {
+  ByText<std::string> lines;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].grown.count > 0) lines.add(nodes[i].grown.text(), names[i]);
+  const std::string own = here.text();
+  return (own.empty() ? own : fmt::format("dslaunch: {}\n", printable(own))) + text_of(lines);
 }
 
 int copy_code(const std::vector<NodeOutcome>& nodes, const std::vector<exec::NodeResult>& results) {

@@ -4,12 +4,26 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/exec/results.h"
 
 namespace ds::launcher::copy {
+
+/// Files that grew while they were copied: logs, and files over which larger ones were written
+/// before their first byte was read. Nothing tells these from logs.
+struct GrownFiles {
+  std::string first{};  // the line for it
+  std::uint32_t count = 0;
+
+  /// `size`: bytes that were copied; nothing: not said, so that lines of several nodes are equal.
+  void add(const std::string& path, std::optional<std::uint64_t> size = {});
+  /// Returns one line, or nothing if there are none.
+  [[nodiscard]] std::string text() const;
+};
 
 /// How far one node is.
 struct NodeOutcome {
@@ -19,6 +33,7 @@ struct NodeOutcome {
   std::uint32_t failed = 0;
   bool finished = false;  // every entry has its result
   std::string problem{};  // the first
+  GrownFiles grown{};     // of a node that sends
 };
 
 /// Formats an amount: "17 bytes", "3.4 MiB".
@@ -39,6 +54,10 @@ void join_results(std::vector<NodeOutcome>& nodes, std::vector<exec::NodeResult>
 /// Returns one line for each different failure of the copy itself, with its nodes folded.
 std::string failures_text(const std::vector<std::string>& names,
                           const std::vector<NodeOutcome>& nodes);
+
+/// Returns a line about files that grew here, and such lines about nodes, folded.
+std::string grown_text(const GrownFiles& here, const std::vector<std::string>& names,
+                       const std::vector<NodeOutcome>& nodes);
 
 /// Returns the exit code: that of `results` (69, 124), else 1 if anything was not copied.
 int copy_code(const std::vector<NodeOutcome>& nodes, const std::vector<exec::NodeResult>& results);

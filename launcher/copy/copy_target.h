@@ -96,6 +96,10 @@ class CopyTarget {
     std::string problem{};
   };
   [[nodiscard]] std::optional<Progress> progress(std::uint32_t id) const;
+  /// Returns the path of an entry that the source has sent, as it was sent.
+  [[nodiscard]] const std::string& source_path(std::uint32_t id) const {
+    return entries_[id].source.path;
+  }
 
  private:
   enum class Stage { hashing, claimed, fetching, done, failed };

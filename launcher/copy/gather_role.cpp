@@ -70,6 +70,11 @@ void GatherRole::on_message(int node, const CopyMessage& message) {
   outcome.bytes = target.received();
   if (target.problem()) return context_.finish(node, *target.problem());
   outcome.finished = target.finished();
+  if (const auto* end = std::get_if<CopyEnd>(&message); end != nullptr && end->grown) {
+    const auto file = target.progress(end->id);
+    if (file && file->stage == CopyTarget::Progress::Stage::done)
+      outcome.grown.add(target.source_path(end->id));
+  }
   if (outcome.finished) return context_.finish(node);
   if (target.hashes() && !std::exchange(peer.hashes, true)) {
     hashing_.push_back(node);

@@ -67,13 +67,14 @@ bool SendRole::send_some(int node, CopyFetch& fetch) {
     fetch.from += bytes.size();
     return true;
   }
-  source_.check(id);
-  const std::optional<Digest> digest = source_.digest(id, source_.entries()[id].size);
+  const std::optional<Digest> digest = source_.end(id);
   if (!digest) {
     context_.work_later();
     return false;
   }
-  context_.stream(node).put(CopyEnd{id, *digest, source_.problem(id)});
+  if (source_.grown(id) && source_.problem(id).empty() && grown_.insert(id).second)
+    context_.grown.add(source_.path(id), source_.entries()[id].size);
+  context_.stream(node).put(CopyEnd{id, *digest, source_.problem(id), source_.grown(id)});
   peer(node).fetches.pop_front();
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class SendRole : public CopyRole {
   Bytes list_;  // the same for all nodes
   std::vector<Peer> peers_;
   std::map<int, std::uint16_t> ports_;  // of nodes that serve others
+  std::set<std::uint32_t> grown_;       // files that were counted as grown
 };
 
 }  // namespace ds::launcher::copy

@@ -13,8 +13,17 @@
 
 namespace ds::launcher::copy {
 
+/// A path with braces stands for at most so many.
+inline constexpr std::size_t kMostWords = 4096;
+
+/// Returns the words that a text with braces stands for, as bash does: "{a,b}c" is ac and bc. Words
+/// keep their backslashes. Braces without a comma or a partner stand for themselves.
+/// Errors:  Error{config} if there are more than kMostWords.
+std::vector<std::string> expand_braces(const std::string& text);
+
 /// Replaces each path by the names that it stands for, as shells do with *, ?, [ab], {a,b} and ~. A
-/// path that exists as it is written, and a pattern without a match, stand for themselves.
+/// path that exists as it is written, and a word without a match, stand for themselves.
+/// Errors:  Error{config} if the braces of a path stand for too many words.
 std::vector<std::string> expand_patterns(const std::vector<std::string>& paths);
 
 inline constexpr std::size_t kPage = 4096;

@@ -66,16 +66,10 @@ void set_map(MpiWords& part, const ForeignGiven& given) {
   part.map_by = (policy.empty() ? "slot" : policy) + modifiers;
 }
 
-void set_bind(MpiWords& part, const ForeignGiven& given) {
-  std::string text = lower(given.values[0]);
-  std::replace(text.begin(), text.end(), ',', ':');
-  const std::vector<std::string> parts = split_list(text, ':');
-  const std::string what = parts.empty() ? "" : parts[0];
-  if (is_one_of(what, {"cpu-list", "cpulist", "user"})) {
-    part.notes.push_back(
-        fmt::format("{} {} has no effect: see -cpu-set", given.name, given.values[0]));
-    return;
-  }
+namespace {
+
+/// Sets the part of a node that each rank is bound to.
+void set_bind_policy(MpiWords& part, const ForeignGiven& given, const std::string& what) {
   if (is_one_of(what, {"none", "board", "machine"})) {
     part.bind = "none";
   } else if (is_one_of(what, {"core", "l1cache", "l2cache", "l1dcache", "l1icache", "l2dcache"})) {
@@ -92,14 +86,43 @@ void set_bind(MpiWords& part, const ForeignGiven& given) {
                 "choose one of: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, "
                 "package, board, machine; of Hydra also rr");
   }
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (is_number(parts[i]))
-      part.cores_per_rank = parts[i];
-    else if (!is_one_of(parts[i], {"overload-allowed", "no-overload", "if-supported", "report"}))
-      usage_error(fmt::format("{}: {} {}: '{}' is not known", part.program, given.name,
-                              given.values[0], parts[i]),
-                  "after the ':' may stand overload-allowed, if-supported, or Hydra's number");
+}
+
+/// Reads a word after a ':'. Open MPI also takes the beginnings of its words.
+void add_bind_qualifier(MpiWords& part, const ForeignGiven& given, const std::string& word) {
+  constexpr std::string_view kWithoutEffect[] = {"if-supported", "no-overload", "ordered",
+                                                 "overload-allowed", "oversubscribe-allowed"};
+  const auto begins = [&](std::string_view name) { return name.starts_with(word); };
+  if (is_number(word) && !given.values[0].starts_with(':'))
+    part.cores_per_rank = word;
+  else if (begins("report"))
+    part.report_bindings = true;
+  else if (std::ranges::none_of(kWithoutEffect, begins))
+    usage_error(fmt::format("{}: {} {}: '{}' is not known", part.program, given.name,
+                            given.values[0], word),
+                "after the ':' may stand if-supported, no-overload, ordered, overload-allowed, "
+                "oversubscribe-allowed, report, or Hydra's number");
+}
+
+}  // namespace
+
+void set_bind(MpiWords& part, const ForeignGiven& given) {
+  std::string text = lower(given.values[0]);
+  const bool only_qualifiers = text.starts_with(':') && text.size() > 1;
+  std::replace(text.begin(), text.end(), ',', ':');
+  const std::vector<std::string> words = split_list(text, ':');
+  const std::string what = words.empty() || only_qualifiers ? "" : words[0];
+  if (is_one_of(what, {"cpu-list", "cpulist", "user"})) {
+    part.notes.push_back(
+        fmt::format("{} {} has no effect: see -cpu-set", given.name, given.values[0]));
+    return;
   }
+  if (only_qualifiers)
+    part.bind.reset();  // a variable may have set it; Open MPI binds by its own rule then
+  else
+    set_bind_policy(part, given, what);
+  for (std::size_t i = only_qualifiers ? 0 : 1; i < words.size(); ++i)
+    add_bind_qualifier(part, given, words[i]);
 }
 
 void set_rank(MpiWords& part, const ForeignGiven& given) {

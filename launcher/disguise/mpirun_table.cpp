@@ -172,7 +172,8 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-path", "DIR", Fate::refused, "give the full path of the program"}},
     {{"-bind-to,-binding", "WHAT", Fate::taken,
       "--bind: none, hwthread, core, l3cache, numa, socket; core:N: N cores for each rank; "
-      "cpu-list and user are noted. Ranks beyond the last part begin again at the first"},
+      ":report: --report-bindings; other qualifiers change nothing; cpu-list and user are noted. "
+      "Ranks beyond the last part begin again at the first"},
      set_bind},
     {{"-bind-to-core", "", Fate::taken, "--bind core"},
      [](MpiWords& part, const Given&) { part.bind = "core"; }},

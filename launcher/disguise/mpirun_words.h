@@ -63,7 +63,8 @@ std::vector<std::string> split_list(const std::string& text, char at);
 /// Reads slot, node, ppr:8:node:PE=4, core:OVERSUBSCRIBE, ... dslaunch has the same words; what it
 /// lacks is noted or refused here.
 void set_map(MpiWords& part, const ForeignGiven& given);
-/// Reads core, socket:overload-allowed, none, and Hydra's core:2.
+/// Reads core, socket:overload-allowed, none, Hydra's core:2, and qualifiers alone, such as
+/// :overload-allowed, which leave the choice to the rule for jobs without -bind-to.
 /// Errors:  Error{usage} for other words.
 void set_bind(MpiWords& part, const ForeignGiven& given);
 /// Reads slot, node, fill. Objects are those of Open MPI 4: the ranks already go round larger

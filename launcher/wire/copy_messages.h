@@ -74,11 +74,13 @@ struct CopyData {
   std::uint64_t offset = 0;
   std::span<const std::byte> bytes{};
 };
-/// The file is complete if its digest agrees. `problem`: it could not be read to its end.
+/// The file is complete if its digest agrees. `problem`: it could not be read, or has changed.
+/// `grown`: it has more bytes by now than when it was listed.
 struct CopyEnd {
   std::uint32_t id = 0;
   Digest digest{};
   std::string problem{};
+  bool grown = false;
 };
 /// An entry is finished on a node.
 struct CopyResult {
@@ -122,7 +124,9 @@ void fields(auto& a, CopyClaim& m) {
 void fields(auto& a, CopyVerdict& m) { a("id", m.id), a("equal", m.equal); }
 void fields(auto& a, CopyFetch& m) { a("id", m.id), a("from", m.from); }
 void fields(auto& a, CopyData& m) { a("id", m.id), a("offset", m.offset), a("bytes", m.bytes); }
-void fields(auto& a, CopyEnd& m) { a("id", m.id), a("digest", m.digest), a("problem", m.problem); }
+void fields(auto& a, CopyEnd& m) {
+  a("id", m.id), a("digest", m.digest), a("problem", m.problem), a("grown", m.grown);
+}
 void fields(auto& a, CopyResult& m) {
   a("id", m.id), a("unchanged", m.unchanged), a("problem", m.problem);
 }

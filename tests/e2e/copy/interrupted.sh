@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests that a copy goes on where it was interrupted by kill -9 of the root or of an agent, that no reader sees half a file,
-# and that a tree of nodes goes on when a node in it dies.
+# that a tree of nodes goes on when a node in it dies, and that a source over which a larger file is written meanwhile is an error.
 set -u
 . "$DS_SOURCE/tests/support/sshd.sh"
 . "$DS_SOURCE/tests/support/netns.sh"
@@ -103,4 +103,17 @@ finish
 [ "$status" = 0 ] || fail "a firewall: exit $status"
 [ "$(grep -c 'cannot get files from another node' "$dir/err")" = 2 ] || fail "a firewall: lines"
 for n in 2 3 4; do at $n cmp "$dir/big" "$dir/disk/big" || fail "a firewall: node$n"; done
+
+# A larger file is written over the source, in place, after its first bytes were sent. The inode is the same.
+cp "$dir/big" "$dir/model"
+part_size() { at "$1" stat -c %s "$dir/disk/.model.dslaunch-part" 2> /dev/null || echo 0; }
+slow 1
+copy_in_background -w node1 "$dir/model" "$dir/disk/"
+wait_for some_came 1
+head -c 50000000 /dev/urandom > "$dir/model"
+fast 1
+finish
+[ "$status" = 1 ] || fail "a source that was written over: exit $status"
+grep -qF "dslaunch: node1: $dir/model changed while it was copied; copy it again" "$dir/err" || fail "a source that was written over: no line"
+at 1 test ! -e "$dir/disk/model" || fail "a mixture of two files has the name of the source"
 echo "copy: resumed, and a tree that heals"

@@ -123,9 +123,31 @@ want 0 '2 files from 3 of 3 nodes'
 [ "$(cat patterns/log.node2)" = "of node2" ] && [ -f "patterns/with blank.node3" ] || fail "rcopy with patterns"
 copy_to rcopy node1 "$dir/disk/none*" patterns
 want 1 "dslaunch: node1: $dir/disk/none*: No such file or directory"
+copy_to rcopy node1 "$dir/disk/{log,none,with*}" braces
+want 1 "dslaunch: node1: $dir/disk/none: No such file or directory"
+[ "$(cat braces/log.node1)" = "of node1" ] && [ -f "braces/with blank.node1" ] || fail "rcopy with braces"
 at 1 rm "$dir/disk/log"
 copy_to rcopy 'node[1-3]' "$dir/disk/log" back
 want 1 "dslaunch: node1: $dir/disk/log: No such file or directory"
+# Files that grow while they are copied.
+grow() { while [ ! -e "$dir/stop" ]; do echo line >> "$1"; done; }
+begins_as() { cmp -s "$2" <(head -c "$(stat -c %s "$2")" "$1"); }
+cp big growing
+grow growing &
+copy_to copy 'node[1-2]' growing "$dir/disk/sent"
+touch "$dir/stop"
+wait $!
+want 0 'dslaunch: growing grew while it was copied; only its first '
+at 2 bash -c "$(declare -f begins_as); begins_as '$dir/source/growing' '$dir/disk/sent'" || fail "copy of a file that grows"
+rm "$dir/stop"
+at 1 cp "$dir/source/big" "$dir/disk/growing"
+at 1 bash -c "dir='$dir'; $(declare -f grow); grow '$dir/disk/growing'" &
+copy_to rcopy node1 "$dir/disk/growing" back
+touch "$dir/stop"
+wait $!
+want 0 'dslaunch: node1: growing grew while it was copied; only its first bytes were copied'
+at 1 bash -c "$(declare -f begins_as); begins_as '$dir/disk/growing' '$dir/source/back/growing.node1'" || fail "rcopy of a file that grows"
+
 copy_to rcopy node1
 want 64 'a source or the target is missing'
 copy_to rcopy 'node[1-3]' $(seq -f "$dir/disk/%0200g" 400) back

@@ -5,12 +5,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "launcher/copy/copy_tree.h"
-#include "launcher/copy/source_paths.h"
 #include "launcher/copy/target_files.h"
 #include "support/temp_folder.h"
 
@@ -26,6 +24,11 @@ std::string text_of(SharedSource& source) {
   for (auto piece = source.piece(0, 0); !piece.empty(); piece = source.piece(0, read.size()))
     read.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   return read;
+}
+std::optional<Digest> end_of(SharedSource& source) {
+  std::optional<Digest> digest;
+  for (int i = 0; i < 9 && !digest; ++i) digest = source.end(0);
+  return digest;
 }
 std::vector<std::string> paths_of(const SourceList& list) {
   std::vector<std::string> paths;
@@ -135,11 +138,58 @@ TEST_CASE("a log that grows while it is copied is copied as far as it was") {
   SharedSource source(list_sources({path}, false), 1);
   write_text(path, "hello world");
   CHECK(text_of(source) == "hello");
-  source.check(0);
-  CHECK(source.problem(0).empty());
   Hasher hasher(1);
   hasher.add(std::as_bytes(std::span("hello", 5)));
-  CHECK(source.digest(0, 5) == hasher.digest());
+  CHECK(source.end(0) == hasher.digest());
+  CHECK(source.problem(0).empty());
+  CHECK(source.grown(0));
+}
+
+TEST_CASE("a larger file that is written over a source while it is read is a change") {
+  const ds::test::TempFolder folder;
+  const std::string path = folder / "a";
+  write_text(path, std::string(3 * SharedSource::kBlock, 'o'));
+  SharedSource source(list_sources({path}, false), 1);
+  CHECK_FALSE(source.piece(0, 0).empty());
+  write_text(path, std::string(4 * SharedSource::kBlock, 'n'));
+  CHECK(text_of(source).ends_with("n"));
+  CHECK(end_of(source));
+  CHECK(source.problem(0) == path + " changed while it was copied; copy it again");
+}
+
+TEST_CASE("a file that grew is read once more, a few megabytes at a time") {
+  const ds::test::TempFolder folder;
+  const std::string path = folder / "a";
+  const std::string text(9 * SharedSource::kBlock, 'x');
+  write_text(path, text);
+  SharedSource source(list_sources({path}, false), 1);
+  CHECK(text_of(source) == text);
+  write_text(path, text + "more");
+  CHECK_FALSE(source.end(0));
+  CHECK(end_of(source) == source.digest(0, text.size()));
+  CHECK(source.problem(0).empty());
+  CHECK(source.end(0));  // not again for the next node
+}
+
+TEST_CASE("a file that grows while a node sends it, and one over which another is written") {
+  const ds::test::TempFolder folder;
+  const std::string path = folder / "a";
+  const std::string old(3 * kPieceBytes, 'o');
+  const auto end_after = [&](const std::string& now) {
+    write_text(path, old);
+    const SourceList list = list_sources({path}, false);
+    CopyEnd end;
+    serve_file(list.entries[0], list.places[0], {}, 1, [&](const CopyMessage& message) {
+      if (const auto* known = std::get_if<CopyEnd>(&message)) end = *known;
+      if (const auto* data = std::get_if<CopyData>(&message); data != nullptr && data->offset == 0)
+        write_text(path, now);
+    });
+    CHECK(end.grown);
+    return end.problem;
+  };
+  CHECK(end_after(old + "more").empty());
+  CHECK(end_after(std::string(old.size() + 1, 'n')) ==
+        path + " changed while it was copied; copy it again");
 }
 
 TEST_CASE("files that do not tell their size are copied as they are read") {
@@ -151,8 +201,9 @@ TEST_CASE("files that do not tell their size are copied as they are read") {
     REQUIRE(source.entries().size() == 1);
     CHECK(source.entries()[0].size == text.size());
     CHECK(text_of(source) == text);
-    source.check(0);
+    CHECK(source.end(0));
     CHECK(source.problem(0).empty());
+    CHECK_FALSE(source.grown(0));
   }
   const ds::test::TempFolder folder;
   write_text(folder / "empty", "");
@@ -172,21 +223,6 @@ TEST_CASE("pipes in a folder are skipped; one that is named is refused") {
         "skipped " + (folder / "d/p") + ": is not a file, folder or link (and 1 more)");
   CHECK(list_sources({folder / "d/q"}, true).problem ==
         folder / "d/q" + ": is not a file, folder or link");
-}
-
-TEST_CASE("patterns stand for names; a name that exists stands for itself") {
-  const ds::test::TempFolder folder;
-  const std::string root = folder / ".";
-  for (const char* name : {"a1", "a2", "b[1]", "b1"}) write_text(folder / name, name);
-  using Names = std::vector<std::string>;
-  CHECK(expand_patterns({root + "/a*"}) == Names{root + "/a1", root + "/a2"});
-  CHECK(expand_patterns({root + "/{b1,a1}"}) == Names{root + "/b1", root + "/a1"});
-  CHECK(expand_patterns({root + "/b[1]"}) == Names{root + "/b[1]"});
-  CHECK(expand_patterns({root + "/c*", "x"}) == Names{root + "/c*", "x"});
-  const char* const home = std::getenv("HOME");
-  ::setenv("HOME", root.c_str(), 1);
-  CHECK(expand_patterns({"~/a[2]"}) == Names{root + "/a2"});
-  home != nullptr ? ::setenv("HOME", home, 1) : ::unsetenv("HOME");
 }
 
 TEST_CASE("nothing is written through a link, whoever made it") {

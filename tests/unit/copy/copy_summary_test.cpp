@@ -27,6 +27,21 @@ TEST_CASE("the summary counts nodes, bytes and equal files") {
   CHECK(failures_text({"n1", "n2", "n3"}, nodes) == "dslaunch: n3: full (and 1 more)\n");
 }
 
+TEST_CASE("files that grew have a line, here or with the nodes that sent them") {
+  GrownFiles here;
+  std::vector<NodeOutcome> nodes(3);
+  CHECK(grown_text(here, {"n1", "n2", "n3"}, nodes).empty());
+  here.add("a", 1536);
+  here.add("b", 1);
+  nodes[0].grown.add("log");
+  nodes[2].grown.add("log");
+  CHECK(grown_text(here, {"n1", "n2", "n3"}, nodes) ==
+        "dslaunch: a grew while it was copied; only its first 1.5 KiB were copied; copy it again "
+        "if it is not a log (and 1 more)\n"
+        "dslaunch: n[1,3]: log grew while it was copied; only its first bytes were copied; copy it "
+        "again if it is not a log\n");
+}
+
 TEST_CASE("a node that has everything is no failure if its program is stopped at the time limit") {
   NodeResult stopped;
   stopped.kind = NodeResult::Kind::timed_out;

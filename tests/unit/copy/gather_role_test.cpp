@@ -1,4 +1,5 @@
-// Tests that a node which `rcopy` asks for files cannot write outside of the folder of the root.
+// Tests that a node which `rcopy` asks for files cannot write outside of the folder of the root,
+// and which files count as grown.
 #include "launcher/copy/gather_role.h"
 
 #include <doctest/doctest.h>
@@ -79,4 +80,18 @@ TEST_CASE("bytes that were not asked for end the copy of the node") {
   HostileNode node;
   node.sends(7);
   CHECK(node.problem().find("invalid data") != std::string::npos);
+}
+
+TEST_CASE("a file that grew on its node is counted once it is here") {
+  for (const bool whole : {true, false}) {
+    CAPTURE(whole);
+    HostileNode node;
+    node.lists(0, EntryKind::file, "log");
+    node.sends(0);
+    Hasher hasher;
+    hasher.add(std::as_bytes(std::span(whole ? "evil" : "good", 4)));
+    node.says(CopyEnd{0, hasher.digest(), {}, true});
+    CHECK(node.context.outcomes[0].grown.count == (whole ? 1U : 0U));
+    CHECK(node.problem().empty() == whole);
+  }
 }

@@ -80,6 +80,27 @@ TEST_CASE("mpirun: binding") {
         "--mpi-env=openmpi,mpich --prefix '' --stdin 0 -n 2 train.toml");
 }
 
+TEST_CASE("mpirun: qualifiers of --bind-to, also without a policy") {
+  const std::string end = kAlways + "-n 2 -- a";
+  for (const char* qualifiers :
+       {":overload-allowed", ":OVERLOAD-ALLOWED,IF-SUPPORTED", ":ordered", ":overload"}) {
+    CAPTURE(qualifiers);
+    CHECK(meant(std::string("mpirun -np 2 --bind-to ") + qualifiers + " a") ==
+          "--bind openmpi " + end);
+    for (const char* variable :
+         {"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
+      CHECK(meant("mpirun -np 2 a", {{variable, qualifiers}}) == "--bind openmpi " + end);
+  }
+  CHECK(meant("mpirun -np 2 --bind-to core:ordered,oversubscribe-allowed a") ==
+        "--bind core " + end);
+  CHECK(meant("mpirun -np 2 --bind-to core:REPORT a") == "--bind core --report-bindings " + end);
+  CHECK(meant("mpirun -np 2 --bind-to :report a") == "--bind openmpi --report-bindings " + end);
+  CHECK(meant("mpirun -np 2 a", {{"PRTE_MCA_hwloc_default_binding_policy", "numa:report"}}) ==
+        "--map-by numa --bind numa --report-bindings " + end);
+  CHECK(meant("mpirun -np 2 --bind-to :overload-allowed a",
+              {{"OMPI_MCA_hwloc_base_binding_policy", "none"}}) == "--bind openmpi " + end);
+}
+
 TEST_CASE("mpirun: mapping") {
   const auto placed = [](const std::string& words) {
     const std::string text = meant("mpirun " + words + " -np 2 a");
@@ -134,7 +155,12 @@ TEST_CASE("mpirun: unknown words of --bind-to, --map-by and --rank-by are refuse
         "mpirun: --mca hwloc_base_binding_policy cannot be 'x'" + policies);
   CHECK(refused("mpirun --bind-to core:if-suported -np 1 a") ==
         "mpirun: --bind-to core:if-suported: 'if-suported' is not known\n"
-        "  hint: after the ':' may stand overload-allowed, if-supported, or Hydra's number");
+        "  hint: after the ':' may stand if-supported, no-overload, ordered, overload-allowed, "
+        "oversubscribe-allowed, report, or Hydra's number");
+  CHECK(refused("mpirun --bind-to :coer -np 1 a").starts_with("mpirun: --bind-to :coer: 'coer'"));
+  CHECK(refused("mpirun --bind-to :2 -np 1 a").starts_with("mpirun: --bind-to :2: '2'"));
+  CHECK(refused("mpirun -np 1 a", {{"OMPI_MCA_hwloc_base_binding_policy", ":"}}) ==
+        "mpirun: OMPI_MCA_hwloc_base_binding_policy cannot be ':'" + policies);
   CHECK(refused("mpirun --bind-to core:overload-allowed,if-supported -np 1 a") == "none");
   CHECK(refused("mpirun --rank-by moon -np 1 a") ==
         "mpirun: --rank-by cannot be 'moon'\n  hint: choose one of: slot, node, fill, core, "
