@@ -53,8 +53,8 @@ constexpr OptionNote kNotes[] = {
      "Programs that find such variables assume that the launcher of that name started them."},
     {"--mpi",
      "dslaunch reads the program's ELF file on this machine, also behind env, nice, taskset and "
-     "the "
-     "like. Scripts and interpreters need pmi1. See `mpi.md`."},
+     "the like. Python code that imports mpi4py gets what `any` offers; other scripts need that "
+     "word. See `mpi.md`."},
     {"--redact",
      "`--dry-run=env` always hides names that contain TOKEN, SECRET, PASSWORD, CREDENTIAL, "
      "API_KEY or ACCESS_KEY. The ranks' output is searched only if this option is given; see "

@@ -17,11 +17,13 @@ Error refusal(std::string what, const std::string& hint) {
 }
 
 std::string linked(const MpiProgram& program) {
-  return fmt::format("{} is linked with {}", program.name, *program.library);
+  return program.library ? fmt::format("{} is linked with {}", program.name, *program.library)
+                         : program.name + " imports mpi4py";
 }
 
 MpiWire wire_of(const MpiProgram& program) {
-  return program.library ? wire_of_library(*program.library) : MpiWire::none;
+  if (program.library) return wire_of_library(*program.library);
+  return program.imports_mpi4py ? MpiWire::any : MpiWire::none;
 }
 
 /// Refuses libraries that would not find their peers by what is offered; PMI-1 and PMIx are.
@@ -40,20 +42,24 @@ void refuse_foreign(MpiChoice choice, const std::vector<MpiProgram>& programs) {
 
 /// Returns what the programs' libraries need; they must agree.
 MpiWire common_wire(const std::vector<MpiProgram>& programs) {
-  const auto with = std::ranges::find_if(
+  auto with = std::ranges::find_if(
       programs, [](const MpiProgram& program) { return program.library.has_value(); });
+  if (with == programs.end()) with = std::ranges::find_if(programs, &MpiProgram::imports_mpi4py);
   if (with == programs.end()) return MpiWire::none;
+  const MpiWire wire = wire_of(*with);
   for (const MpiProgram& program : programs) {
-    if (!program.library)
+    if (!program.library && !program.imports_mpi4py)
       throw refusal(fmt::format("{}, but {} with no MPI library", linked(*with), program.name),
                     fmt::format("use --mpi {} if all programs belong to one MPI job",
-                                wire_of(*with) == MpiWire::pmix ? "pmix" : "pmi1"));
-    if (wire_of(program) != wire_of(*with))
+                                wire == MpiWire::any    ? "any"
+                                : wire == MpiWire::pmix ? "pmix"
+                                                        : "pmi1"));
+    if (program.library && wire_of(program) != wire)
       throw refusal(
           fmt::format("{}, but {}: they cannot be one MPI job", linked(*with), linked(program)),
           "build all programs with one MPI library");
   }
-  return wire_of(*with);
+  return wire;
 }
 
 MpiWire wanted_wire(MpiChoice choice, const std::vector<MpiProgram>& programs) {
@@ -76,7 +82,10 @@ MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
   // A rank alone needs no server, which its node might not have.
   if (wire == MpiWire::none || (alone && choice != MpiChoice::pmix && wire != MpiWire::pmi1))
     return MpiWire::none;
-  if (placement.shown_world() != placement.world_size())
+  const bool shares_world = placement.shown_world() != placement.world_size();  // --part
+  // A training script may import mpi4py beside what it needs.
+  if (shares_world && choice == MpiChoice::automatic && wire == MpiWire::any) return MpiWire::none;
+  if (shares_world)
     throw refusal("ranks of an MPI job cannot be started by several launchers",
                   "start all nodes with one dslaunch and a hostfile, without --part");
   return wire;

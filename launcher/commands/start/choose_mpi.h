@@ -11,10 +11,11 @@
 
 namespace ds::launcher {
 
-/// A program of the job, and the MPI library in its ELF file, if one was found.
+/// A program of the job, and how it was seen to use MPI.
 struct MpiProgram {
   std::string name{};
-  std::optional<std::string> library{};
+  std::optional<std::string> library{};  // that its ELF file names
+  bool imports_mpi4py = false;           // of any MPI library
 };
 
 /// Returns what the ranks get. A job of one rank needs no launcher, so any library is accepted.

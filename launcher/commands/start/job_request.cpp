@@ -17,6 +17,7 @@
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/commands/start/choose_mpi.h"
+#include "launcher/commands/start/python_script.h"
 #include "launcher/commands/start/wrapped_program.h"
 #include "launcher/control/job_socket.h"
 #include "launcher/disguise/mpi_library.h"
@@ -61,15 +62,17 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
   return secrets;
 }
 
-/// Returns the programs with the MPI libraries that their files name.
+/// Returns the programs with the MPI libraries that their files name, or that Python imports.
 std::vector<MpiProgram> mpi_programs(const std::vector<Program>& programs) {
   std::vector<MpiProgram> found;
   for (const Program& program : programs) {
-    const fs::path name = wrapped_program(program.argv);
+    const std::vector<std::string> command = wrapped_command(program.argv);
+    const fs::path name = command.front();
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
-    found.push_back(
-        {name.string(), mpi_library_of_program(file, own_variable("PATH").value_or(""))});
+    found.push_back({name.string(),
+                     mpi_library_of_program(file, own_variable("PATH").value_or("")),
+                     runs_mpi4py(command, program.working_directory)});
   }
   return found;
 }

@@ -83,16 +83,16 @@ void drop_assignments(CommandLine& argv) {
 
 }  // namespace
 
-std::string wrapped_program(CommandLine argv) {
-  const std::string first = argv.front();
+CommandLine wrapped_command(CommandLine argv) {
+  const CommandLine whole = argv;
   for (int depth = 0; depth < kDepth; ++depth) {
     CommandLine inner = unwrapped(argv);
-    if (inner.empty()) return argv.front();
+    if (inner.empty()) return argv;
     drop_assignments(inner);
-    if (inner.empty()) return first;
+    if (inner.empty()) return whole;
     argv = std::move(inner);
   }
-  return first;
+  return whole;
 }
 
 }  // namespace ds::launcher

@@ -1,4 +1,4 @@
-// Finds the program behind commands that only start it: env, nice, taskset, sh -c. Pure.
+// Finds the command behind others that only start it: env, nice, taskset, sh -c. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ds::launcher {
 
-/// Returns the program that a command line starts in the end: "./a.out" of `env X=1 nice ./a.out`.
-/// Returns the first word if it is no such command, or if a shell does more than start one program.
-std::string wrapped_program(std::vector<std::string> argv);
+/// Returns the command line that is run in the end: `./a.out 5` of `env X=1 nice ./a.out 5`. Returns
+/// it as it is if it is no such command, or if a shell does more than start one program.
+std::vector<std::string> wrapped_command(std::vector<std::string> argv);
 
 }  // namespace ds::launcher

@@ -99,4 +99,13 @@ if command -v cc >/dev/null; then
     expect 0 "$case with --mpi none"
   fi
 fi
+case='a script that imports mpi4py, and one that does not'
+printf 'import os\ntry:\n  from mpi4py import MPI\nexcept ImportError:\n  pass\nprint("size", os.environ.get("PMI_SIZE"))\n' >mpi.py
+sed 's/from mpi4py import MPI/pass/' mpi.py >plain.py
+run -n 2 -- env -u X python3 mpi.py
+expect 0 "$case"
+[ "$(grep -c 'size 2$' out)" = 2 ] || die "$case: $(cat out)"
+run -n 2 -- python3 plain.py
+expect 0 "$case"
+[ "$(grep -c 'size None$' out)" = 2 ] || die "$case: $(cat out)"
 echo 'pmi: all cases passed'

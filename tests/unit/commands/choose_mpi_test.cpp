@@ -53,6 +53,16 @@ TEST_CASE("automatically, programs get what their library needs, others nothing"
   CHECK(choose_mpi(MpiChoice::automatic, {kOpenMpi}, ranks(2)) == MpiWire::pmix);
 }
 
+TEST_CASE("Python code that imports mpi4py gets both, or what a program beside it needs") {
+  const MpiProgram script{.name = "python3", .imports_mpi4py = true};
+  CHECK(choose_mpi(MpiChoice::automatic, {script}, ranks(2)) == MpiWire::any);
+  CHECK(choose_mpi(MpiChoice::automatic, {script}, ranks(1)) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::none, {script}, ranks(2)) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::automatic, {script, kMpich}, ranks(2)) == MpiWire::pmi1);
+  CHECK(refused(MpiChoice::automatic, {script, kPlain}) ==
+        "python3 imports mpi4py, but ./plain with no MPI library");
+}
+
 TEST_CASE("any offers both to programs that do not name a library, and else as auto") {
   CHECK(choose_mpi(MpiChoice::any, {kPlain}, ranks(2)) == MpiWire::any);
   CHECK(choose_mpi(MpiChoice::any, {kPlain, kMpich}, ranks(2)) == MpiWire::any);
@@ -90,4 +100,6 @@ TEST_CASE("one dslaunch must start all ranks of an MPI job") {
   CHECK(refused(MpiChoice::automatic, {kMpich}, part) ==
         "ranks of an MPI job cannot be started by several launchers");
   CHECK(choose_mpi(MpiChoice::automatic, {kPlain}, part) == MpiWire::none);
+  CHECK(choose_mpi(MpiChoice::automatic, {{.name = "python3", .imports_mpi4py = true}}, part) ==
+        MpiWire::none);
 }

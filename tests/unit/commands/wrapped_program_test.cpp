@@ -10,7 +10,7 @@ namespace {
 std::string program_of(std::string_view line) {
   std::vector<std::string> words;
   for (const std::string_view word : ds::split(line, ' ')) words.emplace_back(word);
-  return ds::launcher::wrapped_program(std::move(words));
+  return ds::launcher::wrapped_command(std::move(words)).front();
 }
 
 }  // namespace
@@ -26,17 +26,24 @@ TEST_CASE("a program behind commands that only start it") {
   }
 }
 
+TEST_CASE("the words of the program are kept") {
+  CHECK(ds::launcher::wrapped_command({"nice", "sh", "-c", "X=1 ./a b c"}) ==
+        std::vector<std::string>{"./a", "b", "c"});
+}
+
 TEST_CASE("a shell that only starts a program") {
-  using ds::launcher::wrapped_program;
-  CHECK(wrapped_program({"sh", "-c", "exec ./a \"$RANK\""}) == "./a");
-  CHECK(wrapped_program({"/bin/bash", "-c", "  X=1 nice ./a"}) == "./a");
-  CHECK(wrapped_program({"sh", "-c", "cd /tmp && ./a"}) == "sh");
-  CHECK(wrapped_program({"sh", "-c", "./a; ./b"}) == "sh");
-  CHECK(wrapped_program({"sh", "-c", ""}) == "sh");
-  CHECK(wrapped_program({"sh", "script.sh"}) == "sh");
-  CHECK(wrapped_program({"sh"}) == "sh");
-  CHECK(wrapped_program({"env"}) == "env");
-  CHECK(wrapped_program({"env", "X=1"}) == "env");
-  CHECK(wrapped_program({"nice", "-n"}) == "nice");
-  CHECK(wrapped_program(std::vector<std::string>(20, "nohup")) == "nohup");
+  const auto program = [](std::vector<std::string> argv) {
+    return ds::launcher::wrapped_command(std::move(argv)).front();
+  };
+  CHECK(program({"sh", "-c", "exec ./a \"$RANK\""}) == "./a");
+  CHECK(program({"/bin/bash", "-c", "  X=1 nice ./a"}) == "./a");
+  CHECK(program({"sh", "-c", "cd /tmp && ./a"}) == "sh");
+  CHECK(program({"sh", "-c", "./a; ./b"}) == "sh");
+  CHECK(program({"sh", "-c", ""}) == "sh");
+  CHECK(program({"sh", "script.sh"}) == "sh");
+  CHECK(program({"sh"}) == "sh");
+  CHECK(program({"env"}) == "env");
+  CHECK(program({"env", "X=1"}) == "env");
+  CHECK(program({"nice", "-n"}) == "nice");
+  CHECK(program(std::vector<std::string>(20, "nohup")) == "nohup");
 }

@@ -1,0 +1,102 @@
+#include "launcher/commands/start/python_script.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/split.h"
+
+namespace ds::launcher {
+namespace {
+
+constexpr std::size_t kMostText = std::size_t{1} << 20;
+constexpr std::string_view kPython = "python", kMpi4py = "mpi4py", kBlanks = " \t\r";
+
+/// Returns whether the program is python, python3 or python3.12.
+bool is_python(std::string_view program) {
+  std::string_view name = program.substr(program.rfind('/') + 1);
+  if (!name.starts_with(kPython)) return false;
+  name.remove_prefix(kPython.size());
+  return name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text;
+}
+
+std::string_view first_word(std::string_view text) {
+  text = trimmed(text);
+  return text.substr(0, text.find_first_of(kBlanks));
+}
+
+bool is_mpi4py(std::string_view module) {
+  return module.substr(0, module.find('.')) == kMpi4py;
+}
+
+/// Returns the beginning of a file; empty if it cannot be read.
+std::string text_of(const std::filesystem::path& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) return {};  // a pipe must not be read
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostText, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+/// Returns whether the first line of a script names Python.
+bool is_python_script(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return line.starts_with("#!") && line.find(kPython) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<PythonCode> python_code(const std::vector<std::string>& argv) {
+  if (argv.empty() || !is_python(argv.front())) return std::nullopt;
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    if (word == "-") return PythonCode{};
+    if (!word.starts_with('-')) return PythonCode{.file = word};
+    if (word.starts_with("--")) continue;
+    // The value of an option is the rest of its word, or the next word.
+    const std::size_t letter = word.find_first_of("cmWX", 1);
+    if (letter == std::string::npos) continue;
+    const bool is_joined = letter + 1 < word.size();
+    if (!is_joined && ++i == argv.size()) break;
+    const std::string value = is_joined ? word.substr(letter + 1) : argv[i];
+    if (word[letter] == 'c') return PythonCode{.text = value};
+    if (word[letter] == 'm') return PythonCode{.module = value};
+  }
+  return PythonCode{};
+}
+
+bool imports_mpi4py(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    for (const std::string_view part : split(line, ';')) {
+      std::string_view statement = trimmed(part);
+      const std::string_view verb = first_word(statement);
+      statement.remove_prefix(verb.size());
+      if (verb == "from" && is_mpi4py(first_word(statement))) return true;
+      if (verb != "import") continue;
+      for (const std::string_view module : split(statement, ','))
+        if (is_mpi4py(first_word(module))) return true;
+    }
+  }
+  return false;
+}
+
+bool runs_mpi4py(const std::vector<std::string>& argv, const std::string& folder) {
+  const auto text_of_file = [&](const std::string& name) {
+    return text_of(std::filesystem::path(folder) / name);
+  };
+  if (const std::optional<PythonCode> code = python_code(argv))
+    return is_mpi4py(code->module) ||
+           imports_mpi4py(code->file.empty() ? code->text : text_of_file(code->file));
+  if (argv.empty() || argv.front().find('/') == std::string::npos) return false;
+  const std::string text = text_of_file(argv.front());
+  return is_python_script(text) && imports_mpi4py(text);
+}
+
+}  // namespace ds::launcher
