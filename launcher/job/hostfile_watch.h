@@ -29,7 +29,7 @@ struct HostfileChange {
 /// Compares each look with the last hosts that the job has followed, not with the hosts of the job:
 /// what `dslaunch scale` has changed stays.
 /// Promise: a change counts when two looks in a row find it. A file without a host, or with an
-///          error, changes nothing. Each change is returned once.
+///          error, changes nothing. Each change is returned once, or until the job can make it.
 class HostfileWatch {
  public:
   /// `hosts`: of the file at the start.
@@ -41,7 +41,10 @@ class HostfileWatch {
     if (look.problem.empty() && look.hosts.empty()) look.problem = "it names no host";
     const bool again = is_same(look, last_);
     last_ = std::move(look);
-    if (!again) told_ = false;
+    if (!again) {
+      told_ = false;
+      why_.clear();
+    }
     if (!again || std::exchange(told_, true)) return std::nullopt;
     HostfileChange change{.problem = last_.problem};
     if (!change.problem.empty()) return change;
@@ -54,6 +57,12 @@ class HostfileWatch {
   }
   /// The job has made the last change; else the next one still contains it.
   void followed() { followed_ = last_.hosts; }
+  /// The job cannot make the last change now: the next look returns it again. Returns whether it
+  /// was refused for this reason for the first time.
+  bool refused(const std::string& why) {
+    told_ = false;
+    return std::exchange(why_, why) != why;
+  }
 
  private:
   static bool has(const std::vector<Host>& hosts, const std::string& name) {
@@ -69,6 +78,7 @@ class HostfileWatch {
   std::vector<Host> followed_;
   HostfileLook last_;
   bool told_ = true;  // last_ was returned
+  std::string why_;   // it was refused
 };
 
 }  // namespace ds::launcher

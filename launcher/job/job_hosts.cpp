@@ -106,9 +106,9 @@ void Job::look_at_hostfile() {
   ScalePlan plan = plan_scale(facts, {.add_hosts = change->add, .remove = change->remove});
   const std::string text = plan.text;
   if (plan.problem.empty()) perform(Say{fmt::format("the hostfile has changed: {}", text)});
-  if (const std::string problem = perform_plan(facts, std::move(plan)); !problem.empty())
-    return keep(problem);
-  hostfile_.followed();
+  const std::string problem = perform_plan(facts, std::move(plan));
+  if (problem.empty()) return hostfile_.followed();
+  if (hostfile_.refused(problem)) keep(problem);
 }
 
 }  // namespace ds::launcher

@@ -215,6 +215,7 @@ class JobState {
   [[nodiscard]] int staying() const;
   void let_hosts_leave();
   void let_leave(int host);
+  [[nodiscard]] bool has_agent(int host) const;
   bool has_left(int host);
   [[nodiscard]] bool shall_leave(int agent) const {
     return hosts_.is_retired(roster_.host_number(agent));
@@ -388,8 +389,10 @@ class JobState {
   bool lost_node_ = false;  // with states, and those of all ranks were not kept since
   std::optional<int> stop_signal_;  // ends the job when the states that are kept are saved
   // Hosts that leave by plan.
-  std::vector<int> ending_;        // their nodes were told to end, and they have not left yet
+  std::set<int> ending_;           // their nodes were told to end, and they have not left yet
   std::set<int> returning_;        // those of the retired ones that left so, and may come back
+  std::set<int> let_go_;           // removed ones whose nodes were told to end since
+  bool stopped_by_nodes_ = false;  // the job stops because too few would stay
   std::set<int> keepers_;          // those of the retired ones that took part in a training
   std::vector<int> held_;          // agents of keepers_, whose states may still be needed
   std::vector<std::string> left_;  // names, since the last epoch began, for its line

@@ -13,15 +13,27 @@ namespace ds::launcher {
 
 void JobState::handle(const HostsEnd& event) {
   if (!may_change()) return;
-  for (const int host : event.hosts)
-    if (!hosts_.is_retired(host) && std::ranges::count(ending_, host) == 0)
-      ending_.push_back(host);
+  for (const int host : event.hosts) {
+    if (!hosts_.is_retired(host))
+      ending_.insert(host);
+    else if (has_agent(host))
+      let_go_.insert(host);
+    else
+      act(LetGo{host});
+  }
+}
+
+/// Returns whether an agent of the host lives.
+bool JobState::has_agent(int host) const {
+  for (int agent = 0; agent < fleet_.size(); ++agent)
+    if (roster_.host_number(agent) == host && fleet_.stage(agent) != Stage::gone) return true;
+  return false;
 }
 
 /// Returns how many hosts are there that were not told to end.
 int JobState::staying() const {
   const auto stays = [this](int agent) {
-    return !shall_leave(agent) && std::ranges::count(ending_, roster_.host_number(agent)) == 0;
+    return !shall_leave(agent) && !ending_.contains(roster_.host_number(agent));
   };
   return static_cast<int>(std::ranges::count_if(roster_.seated_agents(), stays) +
                           std::ranges::count_if(roster_.waiting_agents(), stays));
@@ -35,16 +47,15 @@ void JobState::let_hosts_leave() {
   const bool settled = policy_.trains ? phase_ == Phase::running && has_stepped() && !pauses()
                                       : phase_ <= Phase::running;
   const int least = settled ? policy_.elastic->nodes.least : 1;  // all are told when a job is ended
-  if (is_placed() && staying() < least) return obey_signal(SIGTERM);
-  const auto may_leave = [&](int host) {
-    const bool has_ranks = is_one_of(roster_.seated_agents(), host);
-    return !has_ranks || !policy_.trains || (settled && !pauses());
-  };
-  while (true) {
-    const auto next = std::ranges::find_if(ending_, may_leave);
-    if (next == ending_.end()) return;
-    const int host = *next;
-    ending_.erase(next);
+  if (is_placed() && staying() < least) {
+    stopped_by_nodes_ = true;
+    return obey_signal(SIGTERM);
+  }
+  std::set<int> with_ranks;
+  for (const int agent : roster_.seated_agents()) with_ranks.insert(roster_.host_number(agent));
+  for (const int host : std::set(ending_)) {
+    if (policy_.trains && with_ranks.contains(host) && (!settled || pauses())) continue;
+    ending_.erase(host);
     let_leave(host);
   }
 }
@@ -55,22 +66,20 @@ void JobState::let_leave(int host) {
   if (!is_one_of(roster_.seated_agents(), host)) act(LetGo{host});
   handle(HostRetired{host});
   const auto is_there = [&](int agent) { return roster_.host_number(agent) == host; };
-  for (int agent = 0; agent < fleet_.size(); ++agent)
-    if (is_there(agent) && fleet_.stage(agent) != Stage::gone) return;  // host_away() follows
+  if (has_agent(host)) return;  // host_away() follows
   for (const auto& [at, agent] : redials_)
     if (is_there(agent)) return;
-  for (int agent = fleet_.size() - 1; agent >= 0; --agent) {
-    if (!is_there(agent)) continue;
-    if (has_left(host)) redial_after(std::chrono::milliseconds(0), agent);
-    return;
-  }
+  int last = fleet_.size() - 1;
+  while (last >= 0 && !is_there(last)) --last;
+  if (last >= 0 && has_left(host)) redial_after(std::chrono::milliseconds(0), last);
 }
 
 /// The agent of a host is gone. Returns whether the host had left because its node was told to end:
 /// then it may come back.
 bool JobState::has_left(int host) {
-  std::erase(ending_, host);
+  ending_.erase(host);
   keepers_.erase(host);
+  if (let_go_.erase(host) > 0) act(LetGo{host});
   if (returning_.erase(host) == 0) return false;
   hosts_.may_return(host, kFewTries);  // the end of the job does not wait for it
   return true;
@@ -106,7 +115,8 @@ void JobState::leave_after_all() {
 
 /// Lets an agent without a node end.
 void JobState::let_go(int agent) {
-  if (const int host = roster_.host_number(agent); returning_.contains(host)) act(LetGo{host});
+  const int host = roster_.host_number(agent);
+  if (returning_.contains(host) || let_go_.erase(host) > 0) act(LetGo{host});
   if (fleet_.stage(agent) == Stage::idle) fleet_.dismiss(agent);
 }
 

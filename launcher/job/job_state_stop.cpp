@@ -248,6 +248,8 @@ void JobState::obey_signal(int signo) {
     if (!begun_) cause.reason = missing_text();
     return stop(std::move(cause));
   }
+  // What told the nodes to end has reached the root, too.
+  if (stopped_by_nodes_ && signals_.count() < 2) return;
   drop_sweepers();
   kill_ranks();
 }

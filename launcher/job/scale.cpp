@@ -48,7 +48,7 @@ std::string too_few(const ScaleFacts& facts, const ScalePlan& plan) {
   const int added = static_cast<int>(plan.add.size());
   const int left = count_left(facts, plan.retire, {takes_part, waits, away}) + added;
   const int least = facts.nodes.least;
-  if (left < least)
+  if (left < least && !plan.retire.empty())
     return fmt::format("{} would be left; the job needs at least {}", counted(left, "host"), least);
   const int here = count_left(facts, plan.retire, {takes_part, waits}) + added;
   const bool one_leaves = count_left(facts, plan.retire, {takes_part, waits}) <

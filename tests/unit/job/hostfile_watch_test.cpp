@@ -49,6 +49,21 @@ TEST_CASE("a change that the job refuses is in the next one") {
   CHECK(said_of(watch, look_of({"a", "b", "c"})) == "-");
 }
 
+TEST_CASE("a change that the job cannot make yet is tried again, and its reason said once") {
+  HostfileWatch watch(look_of({"a", "b"}).hosts);
+  said_of(watch, look_of({"a"}));
+  CHECK(said_of(watch, look_of({"a"})) == "-b ");
+  CHECK(watch.refused("a is down"));
+  CHECK(said_of(watch, look_of({"a"})) == "-b ");
+  CHECK(!watch.refused("a is down"));
+  CHECK(said_of(watch, look_of({"a"})) == "-b ");
+  watch.followed();
+  CHECK(said_of(watch, look_of({"a"})) == "-");
+  said_of(watch, look_of({"a", "c"}));
+  CHECK(said_of(watch, look_of({"a", "c"})) == "+c ");
+  CHECK(watch.refused("a is down"));  // another change
+}
+
 TEST_CASE("a hostfile that is empty, wrong or half-written never means that all leave") {
   HostfileWatch watch(look_of({"a", "b"}).hosts);
   CHECK(said_of(watch, look_of({})) == "-");

@@ -383,6 +383,43 @@ TEST_CASE("the job stops if fewer than MIN would stay") {
   CHECK(job.cause().signo == SIGTERM);
 }
 
+TEST_CASE("a signal that reaches the root after too many nodes is no second request") {
+  JobState job = changing_job(3, true);
+  job.on(HostsEnd{{2, 3}}, kT0);
+  CHECK(job.phase_name() == "stopping");
+  CHECK(job.on(SignalReceived{SIGTERM}, kT0 + 3s).empty());
+  CHECK(text_of(job.on(SignalReceived{SIGTERM}, kT0 + 6s)).starts_with("kill 0"));
+}
+
+TEST_CASE("a node of a host that was removed may end when it is told to") {
+  JobState job = keeping_job(1);
+  job.on(HostRetired{3}, kT0);
+  SUBCASE("while its ranks run") {
+    job.on(HostsEnd{{3}}, kT0);
+    all_end(job, 94, {0, 1, 2, 3});
+    all_ready(job, {0, 1, 2});
+    CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "let go of n3, dismiss 3");
+  }
+  SUBCASE("while its agent is held") {
+    all_end(job, 94, {0, 1, 2, 3});
+    job.on(HostsEnd{{3}}, kT0);
+    all_ready(job, {0, 1, 2});
+    CHECK(text_of(job.on(PhaseReached{"kept", kT0}, kT0)) == "let go of n3, dismiss 3");
+  }
+  SUBCASE("when its agent is gone") {
+    all_end(job, 94, {0, 1, 2, 3});
+    all_ready(job, {0, 1, 2});
+    job.on(PhaseReached{"kept", kT0}, kT0);
+    job.on(AgentDone{3}, kT0);
+    CHECK(text_of(job.on(HostsEnd{{3}}, kT0)) == "let go of n3");
+  }
+  SUBCASE("when it is lost") {
+    job.on(HostsEnd{{3}}, kT0);
+    CHECK(text_of(job.on(AgentLost{3, "n3: reset"}, kT0)).find("let go of n3") != std::string::npos);
+  }
+  CHECK(job.host_roles()[3] == HostRole::retired);
+}
+
 TEST_CASE("all hosts end, as when a batch system ends the job: it stops, also between two epochs") {
   JobState job = changing_job(1, true);
   job.on(exited(0, 143), kT0);

@@ -86,6 +86,14 @@ TEST_CASE("hosts that are down do not count as those that are left") {
   CHECK(plan_scale(some, {.remove = {"b"}}).problem.empty());  // too few are there already
 }
 
+TEST_CASE("a host may be added although there are still too few then") {
+  ScaleFacts few = facts();
+  few.nodes.least = 4;
+  few.roles[1] = few.roles[2] = HostRole::retired;
+  CHECK(plan_scale(few, {.add = {"e"}}).problem.empty());
+  CHECK(!plan_scale(few, {.add = {"e"}, .remove = {"a"}}).problem.empty());
+}
+
 TEST_CASE("each refusal changes nothing and says why") {
   CHECK(problem({.nodes = 1}) == "1 node is out of range: the job was started with --nodes 2:4");
   CHECK(problem({.nodes = 5}).starts_with("5 nodes is out of range"));
