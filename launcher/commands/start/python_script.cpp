@@ -10,6 +10,7 @@ namespace ds::launcher {
 namespace {
 
 constexpr std::size_t kMostText = std::size_t{1} << 20;
+constexpr std::size_t kFirstLine = 256;
 constexpr std::string_view kPython = "python", kMpi4py = "mpi4py", kBlanks = " \t\r";
 
 /// Returns whether the program is python, python3 or python3.12.
@@ -35,11 +36,11 @@ bool is_mpi4py(std::string_view module) {
 }
 
 /// Returns the beginning of a file; empty if it cannot be read.
-std::string text_of(const std::filesystem::path& path) {
+std::string text_of(const std::filesystem::path& path, std::size_t most = kMostText) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(path, problem)) return {};  // a pipe must not be read
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMostText, '\0');
+  std::string text(most, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
@@ -88,15 +89,13 @@ bool imports_mpi4py(std::string_view text) {
 }
 
 bool runs_mpi4py(const std::vector<std::string>& argv, const std::string& folder) {
-  const auto text_of_file = [&](const std::string& name) {
-    return text_of(std::filesystem::path(folder) / name);
-  };
+  const std::filesystem::path in = folder;
   if (const std::optional<PythonCode> code = python_code(argv))
     return is_mpi4py(code->module) ||
-           imports_mpi4py(code->file.empty() ? code->text : text_of_file(code->file));
+           imports_mpi4py(code->file.empty() ? code->text : text_of(in / code->file));
   if (argv.empty() || argv.front().find('/') == std::string::npos) return false;
-  const std::string text = text_of_file(argv.front());
-  return is_python_script(text) && imports_mpi4py(text);
+  const std::filesystem::path program = in / argv.front();
+  return is_python_script(text_of(program, kFirstLine)) && imports_mpi4py(text_of(program));
 }
 
 }  // namespace ds::launcher
