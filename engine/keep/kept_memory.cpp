@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <set>
 #include <system_error>
 
 #include "engine/base/error.h"
@@ -327,11 +326,18 @@ std::int64_t KeptMemory::held_bytes() const {
 }
 
 void KeptMemory::drop_other_steps() {
-  if (step() == nullptr || store_ == nullptr || !describes()) return;
+  if (step() == nullptr) return;
   std::set<std::string> used;
   for (const std::vector<KeptPlace>& places : step()->places)
     for (const KeptPlace& place : places)
       if (place.node == node_) used.insert(place.file);
+  drop_all_but(used);
+}
+
+void KeptMemory::drop_all() { drop_all_but({}); }
+
+void KeptMemory::drop_all_but(const std::set<std::string>& used) {
+  if (store_ == nullptr || !describes()) return;
   for (const KeptFile& file : files_)
     if (!used.contains(file.name)) store_->drop(file.name);
 }

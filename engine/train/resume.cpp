@@ -191,7 +191,7 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
       if (is_restart_)
         say("resume   there is no checkpoint: training begins again at step 0");
       vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
-      memory_.reset();
+      end_memory();
       return began;
     }
     require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
@@ -217,10 +217,15 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
   began.ranks_before = checkpoint()->manifest().world_size;
   began.bytes_moved = in_memory_ ? memory_->moved_bytes() : 0;
   if (what() == LoadWhat::all) trainer.resume(checkpoint()->manifest().state);
-  if (in_memory_) memory_->drop_other_steps();
-  memory_.reset();  // its descriptors keep memory that the agent may drop
+  end_memory();
   tell(began, trainer, say);
   return began;
+}
+
+// All ranks have loaded. What they do not go on from makes room for what they keep next.
+void Resume::end_memory() {
+  if (memory_) in_memory_ ? memory_->drop_other_steps() : memory_->drop_all();
+  memory_.reset();  // its descriptors keep memory that the agent may drop
 }
 
 void Resume::tell(const Began& began, const Trainer& trainer, const Say& say) const {

@@ -75,6 +75,7 @@ class Resume {
   void fill(Trainer& trainer, SaveOutcome& outcome, int& broken);
   /// Replaces a place that could not be read. Collective.
   void replace(const SaveOutcome& outcome, int broken, const Say& say);
+  void end_memory();
   void tell(const Began& began, const Trainer& trainer, const Say& say) const;
 
   ResumeSearch search_;

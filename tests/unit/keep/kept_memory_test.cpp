@@ -234,6 +234,20 @@ TEST_CASE("once all ranks go on from a step, the nodes keep no other one") {
   });
 }
 
+TEST_CASE("once all ranks went on from other states, the nodes keep nothing") {
+  NodeFiles first, second;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  keep_copies(group.shares[0], group.whole, {&first, &second});  // the others are lost
+  first.keep({"e3.r1.own0", 4096, UniqueFd(::dup(KeptSlot::create(4096, "").fd()))});
+  on_ranks({0, 1, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    if (memory.step() != nullptr) throw Error(ErrorKind::bug, "an incomplete step");
+    memory.drop_all();
+  });
+  CHECK(first.count() == 0);
+  CHECK(second.count() == 0);
+}
+
 TEST_CASE("a file that is no share is told, and the other copy is used") {
   NodeFiles first, second;
   const KeptGroup group = kept_group(small_manifest(), 12, 3);
