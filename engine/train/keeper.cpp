@@ -178,7 +178,10 @@ bool Keeper::keep_now(std::int64_t step) {
   const int slot = begin_turn(step).slot;
   const Manifest head = head_of(trainer_, world_.size(), facts_.head);
   const StateCopy copy = states_now(trainer_, tiles_);
-  task_.start([&] { return keep(copy, head, slot, nullptr); });
+  task_.start([&] {
+    copy.states.executor.enter_thread();  // the states may lie in the device's memory
+    return keep(copy, head, slot, nullptr);
+  });
   finish(false);
   return turns_.step() == step;
 }

@@ -16,6 +16,7 @@
 #include "engine/config/load.h"
 #include "engine/data/open_data.h"
 #include "engine/plugin/plugin.h"
+#include "support/apart_device.h"
 #include "support/node_files.h"
 #include "support/temp_folder.h"
 #include "support/thread_collectives.h"
@@ -74,6 +75,33 @@ class BrokenGroup final : public Group {
   std::atomic<bool> is_over_;
 };
 
+struct CopyCounts {
+  std::atomic<int> all = 0, by_strangers = 0;  // strangers: threads that have not entered
+};
+
+/// Counts copies. The thread that creates it has entered it.
+class EnteredDevice final : public ApartDevice {
+ public:
+  EnteredDevice(std::unique_ptr<Device> cpu, CopyCounts& counts)
+      : ApartDevice(std::move(cpu)), counts_(counts) {
+    EnteredDevice::enter_thread();
+  }
+  void enter_thread() override { entered() = this; }
+  void copy(void* to, const void* from, std::size_t bytes, Stream& stream) override {
+    ++counts_.all;
+    if (entered() != this) ++counts_.by_strangers;
+    ApartDevice::copy(to, from, bytes, stream);
+  }
+
+ private:
+  static EnteredDevice*& entered() {
+    thread_local EnteredDevice* device = nullptr;
+    return device;
+  }
+
+  CopyCounts& counts_;
+};
+
 /// What rank 0 is told of keeps that fail.
 struct Told {
   std::int64_t step = 0;
@@ -103,9 +131,12 @@ std::unique_ptr<Group> real_group(Collectives& collectives) {
   return collectives.make_group(kKeepSpec, Deadline::after(std::chrono::seconds(60)));
 }
 
+using MakeBackend = std::function<Backend(const CpuOptions&)>;
+
 /// Runs `work` on both ranks. Threads must not use REQUIRE.
 void on_keeping_ranks(const MakeKeepGroup& make_group,
-                      const std::function<void(KeepingRank&)>& work) {
+                      const std::function<void(KeepingRank&)>& work,
+                      const MakeBackend& make_accelerator = {}) {
   const TempFolder folder;
   const std::string path = folder.file("train.toml", kJob);
   folder.file("text", std::string(4000, 'a'));
@@ -123,7 +154,9 @@ void on_keeping_ranks(const MakeKeepGroup& make_group,
         config.elastic.keeps = config.elastic.has_buddies = true;
         const DataSet data = open_data(config.data, 7);
         config.data.fields = data.fields;
-        Backend backend = make_cpu_backend({.threads = 1, .isa = config.device.isa});
+        const CpuOptions options{.threads = 1, .isa = config.device.isa};
+        if (make_accelerator) config.device.backend = "cuda";  // its memory is apart
+        Backend backend = make_accelerator ? make_accelerator(options) : make_cpu_backend(options);
         Trainer trainer(config, backend, {.world = group.get()}, data);
         trainer.begin();
         NodeFiles& node = nodes[static_cast<std::size_t>(rank)];
@@ -267,4 +300,21 @@ TEST_CASE("a step is not committed while an agent does not hold its slot") {
                      CHECK(rank.keeper.keep_now(2));
                      CHECK(rank.node.count() == 2);
                    });
+}
+
+TEST_CASE("the thread that keeps a step while training waits has entered the device") {
+  CopyCounts counts;
+  on_keeping_ranks([](Collectives& collectives, int) { return real_group(collectives); },
+                   [](KeepingRank& rank) {
+                     rank.step();
+                     CHECK(rank.keeper.keep_now(1));
+                   },
+                   [&](const CpuOptions& options) {
+                     Backend backend = make_apart_backend(options);
+                     backend.device = std::make_unique<EnteredDevice>(
+                         make_cpu_backend(options).device, counts);
+                     return backend;
+                   });
+  CHECK(counts.all > 0);
+  CHECK(counts.by_strangers == 0);
 }
