@@ -16,6 +16,7 @@
 #include "engine/base/error.h"
 #include "engine/base/units.h"
 #include "engine/checkpoint/manifest_text.h"
+#include "engine/storage/reserved_files.h"
 
 namespace ds {
 namespace {
@@ -91,8 +92,8 @@ void require_free(std::int64_t bytes) {
 }
 
 UniqueFd open_anew(const std::string& folder) {
-  return UniqueFd(folder.empty() ? ::memfd_create("dslaunch-kept", MFD_CLOEXEC)
-                                 : ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (!folder.empty()) return open_nameless(folder, 0);
+  return UniqueFd(::memfd_create("dslaunch-kept", MFD_CLOEXEC));
 }
 
 std::int64_t file_bytes(int fd) {
