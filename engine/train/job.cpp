@@ -189,7 +189,7 @@ void load_states(Prepared& job, Trainer& trainer, Reporter* reports, StartVote& 
   const JobRequest& request = job.start.request;
   const Clock::time_point built = Clock::now();
   const Began began =
-      job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
+      job.start.resume.load(trainer, vote, job.start.given, [&](const std::string& line) {
         if (reports == nullptr) return;
         parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
       });

@@ -88,6 +88,15 @@ says nothing 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
 says nothing 1 "^resume   there is no checkpoint: training begins again at step 0$"
 same nothing
 [ "$(event nothing 1 source) $(event nothing 1 step)" = "new 0" ] || fail "nothing: $(cat "$work/nothing/metrics.jsonl")"
+# Without a checkpoint: new weights, and nothing that was read of the broken step. Settings that the job keeps do not hinder it.
+kept=("${common[@]}")
+common=(train.steps=16 optimizer.clip=0.5)
+run_job 2 unset "${common[@]}"
+slow=debug.slow_data=0:100 history new "a,b:1 flipsteps 1 at 13; a,b:1 end" elastic.every=3
+common=("${kept[@]}")
+says new 1 "does not verify on node [ab], and there is no other copy"
+says new 1 "^resume   there is no checkpoint: training begins again at step 0$"
+[ "$(summary_of new weights_hash)" = "$(summary_of unset weights_hash)" ] || fail "new: other weights than those of a new run"
 
 # The lock of the epoch before does not delay the next one; with memory no checkpoint is opened.
 history saves "a,b:1 kill 1 at 12; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=7
