@@ -34,18 +34,18 @@ Keeper::Keeper(const TrainConfig& config, Trainer& trainer, Group& world, KeepFa
   meet();
 }
 
-Keeper::~Keeper() { stop_task(); }
+Keeper::~Keeper() { stop_task(!reader_.expired()); }
 
 // An exchange in which a rank is missing must not delay this one. A save may still need the share.
-void Keeper::stop_task() {
-  cancel_.store(reader_.expired());
+void Keeper::stop_task(bool needs_share) {
+  cancel_.store(!needs_share);
   if (group_ && task_.is_running() && !task_.has_ended()) group_->abort();
 }
 
-void Keeper::leave() {
+void Keeper::leave(bool is_given_up) {
   has_left_ = true;
   if (!turns_.under_way()) return;
-  stop_task();
+  stop_task(!is_given_up && !reader_.expired());
   static_cast<void>(written());
   turns_.decide(0, turns_.number());
 }
@@ -199,7 +199,7 @@ SaveOutcome Keeper::written() {
 
 void Keeper::finish(bool is_lost) {
   const bool has_own_reason = task_.has_ended() && !task_.outcome().why().empty();
-  if (is_lost) stop_task();
+  if (is_lost) stop_task(!reader_.expired());
   SaveOutcome own = written();
   own.cancelled = own.cancelled || (is_lost && !has_own_reason);
   const SaveOutcome all = gather_outcomes(world_, own, "keep");

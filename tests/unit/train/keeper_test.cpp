@@ -195,7 +195,7 @@ TEST_CASE("a job that ends does not wait for an exchange") {
                    [](KeepingRank& rank) {
                      rank.keeper.begin_first();
                      rank.step();
-                     rank.keeper.leave();
+                     rank.keeper.leave(false);
                      CHECK(rank.keeper.copy_is_free(false));
                      CHECK_FALSE(rank.keeper.keep_now(1));
                      CHECK(rank.keeper.kept_step() == -1);
