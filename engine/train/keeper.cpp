@@ -282,7 +282,9 @@ void Keeper::exchange(Pair& pair, bool has_share, SaveOutcome& outcome) noexcept
     outcome.fail(lacks);
     outcome.cancelled = true;
   } catch (const std::exception& error) {
-    if (outcome.why().empty()) outcome.fail(error.what());
+    if (!outcome.why().empty()) return;
+    outcome.fail(error.what());
+    outcome.cancelled = true;  // most often the other rank has a reason of its own
   }
 }
 

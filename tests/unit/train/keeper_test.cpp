@@ -226,6 +226,20 @@ TEST_CASE("a failed exchange is tried again over a new group") {
       });
 }
 
+TEST_CASE("of a failed keep the reason of a rank is told, not that its buddy waited for it") {
+  on_keeping_ranks(
+      [](Collectives& collectives, int) {
+        return std::make_unique<BrokenGroup>(collectives.rank(), false);
+      },
+      [](KeepingRank& rank) {
+        rank.node.refuses = rank.trainer.spec().rank == 1;
+        rank.step();
+        CHECK_FALSE(rank.keeper.keep_now(1));
+        if (rank.told.empty()) return;  // only rank 0 is told
+        CHECK(rank.told[0].why == "rank 1: the agent of this node does not hold e0.r1.own0");
+      });
+}
+
 TEST_CASE("after three failures in a row nothing is kept any more") {
   on_keeping_ranks([](Collectives& collectives,
                       int) { return std::make_unique<BrokenGroup>(collectives.rank(), false); },
