@@ -3,6 +3,7 @@
 #include "engine/keep/kept_memory.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -259,6 +260,24 @@ TEST_CASE("a file that is no share is told, and the other copy is used") {
         !has(memory.problems()[0], "of node 0 is not used: its header does not verify"))
       throw Error(ErrorKind::bug, "the broken file is not told");
   });
+}
+
+TEST_CASE("what a lost rank has received for its node is neither a share nor a problem") {
+  NodeFiles node;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  for (const KeptShare& share : group.shares) keep_copies(share, group.whole, {&node});
+  const UniqueFd left(::memfd_create("left", MFD_CLOEXEC));
+  REQUIRE(::pwrite(left.get(), "pieces", 6, 0) == 6);
+  REQUIRE(::ftruncate(left.get(), 1 << 20) == 0);
+  node.keep({"received-2-0", 1 << 20, UniqueFd(::dup(left.get()))});
+  on_ranks({0}, [&](Group& world, int) {
+    KeptMemory memory(world, store_of(node), "0", "job");
+    if (memory.step() == nullptr || !memory.problems().empty())
+      throw Error(ErrorKind::bug, "the file is told");
+    if (memory.held_bytes() >= 1 << 20) throw Error(ErrorKind::bug, "the file is counted");
+    memory.drop_other_steps();
+  });
+  CHECK(node.count() == group.shares.size());
 }
 
 TEST_CASE("a rank that receives from many ranks hands in one file") {
