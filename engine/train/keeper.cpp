@@ -53,7 +53,9 @@ void Keeper::leave(bool is_given_up) {
 void Keeper::meet() {
   std::vector<KeepCard> all(static_cast<std::size_t>(world_.size()));
   KeepCard& own = all[static_cast<std::size_t>(world_.rank())];
-  own.slot_bytes = kept_slot_bytes(trainer_.programs());
+  const RankStates states = trainer_.states();
+  own.slot_bytes = KeptSlot::bytes_for(layout_of(states.program, states.spec),
+                                       head_of(trainer_, world_.size(), facts_.head));
   std::copy_n(facts_.node.data(), std::min(facts_.node.size(), own.node.size() - 1),
               own.node.data());
   world_.about("keep.ranks");

@@ -42,7 +42,7 @@ void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
 /// Writes the pieces of a share with the values of value_of(), sets their checksums, and hands the
 /// slot to the nodes.
 void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> nodes) {
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), {});
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head), {});
   slot.begin();
   ChunkWriter writer({.path = "slot", .fd = slot.fd(), .first = KeptSlot::kPieces});
   for (TensorEntry& tensor : share.part.tensors) {
