@@ -13,6 +13,7 @@
 #include "engine/config/print.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plugin/plugin.h"
+#include "engine/train/build_id.h"
 #include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/own_facts.h"
