@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <set>
 #include <system_error>
 
 #include "engine/base/error.h"
@@ -27,6 +26,7 @@ constexpr auto kStageTimeout = std::chrono::minutes(5);
 // Of all peers of a rank, in each direction: what a processor's cache holds.
 constexpr std::int64_t kRoundBytes = 4 << 20;
 constexpr std::int64_t kLeastBytes = 64 << 10;  // of one peer in a round
+constexpr std::string_view kReceived = "received-";
 
 Deadline stage() { return Deadline::after(kStageTimeout); }
 
@@ -51,6 +51,9 @@ std::vector<std::string> gather_texts(Group& world, std::string own) {
   world.all_gather(pieces, stage());
   return texts;
 }
+
+/// A rank that died before release() leaves such a file with the agent. It is not a share.
+bool is_received(const KeptFile& file) { return file.name.starts_with(kReceived); }
 
 std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
@@ -80,6 +83,7 @@ void KeptMemory::number_nodes(const std::string& own) {
 std::vector<KeptCopy> KeptMemory::own_copies(std::string& problems) const {
   std::vector<KeptCopy> copies;
   for (const KeptFile& file : files_) {
+    if (is_received(file)) continue;
     std::string problem;
     try {
       std::optional<KeptShare> share = KeptSlot(UniqueFd(::dup(file.fd.get()))).read(&problem);
@@ -130,7 +134,7 @@ const KeptStep* KeptMemory::step() const {
 }
 
 std::string KeptMemory::received_name(int rank) const {
-  return fmt::format("received-{}-{}", world_.spec().epoch, rank);
+  return fmt::format("{}{}-{}", kReceived, world_.spec().epoch, rank);
 }
 
 const UniqueFd* KeptMemory::file_of(const std::string& name) const {
@@ -187,7 +191,11 @@ void KeptMemory::open_received() {
   received_.emplace(KeptFile{.name = received_name(world_.rank()), .bytes = bytes, .fd = {}});
   received_->fd.reset(::memfd_create("dslaunch-received", MFD_CLOEXEC));
   if (!received_->fd || ::ftruncate(received_->fd.get(), bytes) != 0)
-    failure_ = "no memory for received pieces: " + error_text(errno);
+    note_failure("no memory for received pieces: " + error_text(errno));
+}
+
+void KeptMemory::note_failure(std::string why) {
+  if (failure_.empty()) failure_ = std::move(why);
 }
 
 void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces) {
@@ -233,7 +241,7 @@ void KeptMemory::move(const std::vector<PieceMove>& moves, const std::vector<Pie
     world_.all_to_all(send, receive, stage());
     for (std::size_t rank = 0; rank < size; ++rank) {
       const int problem = in[rank].write(receive[rank]);
-      if (problem != 0) failure_ = "no memory for received pieces: " + error_text(problem);
+      if (problem != 0) note_failure("no memory for received pieces: " + error_text(problem));
     }
   }
 }
@@ -254,20 +262,20 @@ void KeptMemory::share_received(const std::vector<PieceMove>& moves,
     }
   }
   try {
-    if (gives && store_ != nullptr) {
+    if (gives && store_ != nullptr && failure_.empty()) {
       is_handed_in_ = true;
       store_->keep(*received_);
       store_->await_held(received_->name, Deadline::after(kAgentTimeout));
     }
   } catch (const Error& error) {
-    failure_ = error.what();
+    note_failure(error.what());
   }
   world_.about("kept.share");
   world_.barrier(stage());
   try {
     if (takes && store_ != nullptr) siblings_ = store_->kept(Deadline::after(kAgentTimeout));
   } catch (const Error& error) {
-    failure_ = error.what();
+    note_failure(error.what());
   }
 }
 
@@ -321,17 +329,24 @@ std::vector<std::string> KeptMemory::report_broken(int chunk) {
 std::int64_t KeptMemory::held_bytes() const {
   std::int64_t bytes = 0;
   for (const KeptFile& file : files_)
-    if (::fcntl(file.fd.get(), F_GET_SEALS) >= 0)
+    if (!is_received(file) && ::fcntl(file.fd.get(), F_GET_SEALS) >= 0)
       bytes += file.bytes;  // memory, not a file on disk
   return bytes;
 }
 
 void KeptMemory::drop_other_steps() {
-  if (step() == nullptr || store_ == nullptr || !describes()) return;
+  if (step() == nullptr) return;
   std::set<std::string> used;
   for (const std::vector<KeptPlace>& places : step()->places)
     for (const KeptPlace& place : places)
       if (place.node == node_) used.insert(place.file);
+  drop_all_but(used);
+}
+
+void KeptMemory::drop_all() { drop_all_but({}); }
+
+void KeptMemory::drop_all_but(const std::set<std::string>& used) {
+  if (store_ == nullptr || !describes()) return;
   for (const KeptFile& file : files_)
     if (!used.contains(file.name)) store_->drop(file.name);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ class KeptMemory {
   /// Lets the node keep nothing but step(), with which all ranks go on: what they keep next needs
   /// the room.
   void drop_other_steps();
+  /// Lets the node keep nothing: all ranks began with other states.
+  void drop_all();
 
   /// Frees what fetch() has received. The checkpoint that it returned is not used afterwards.
   void release();
@@ -66,6 +69,8 @@ class KeptMemory {
   void describe();
   [[nodiscard]] bool describes() const;  // the first rank of its node
   [[nodiscard]] std::vector<KeptCopy> own_copies(std::string& problems) const;
+  void drop_all_but(const std::set<std::string>& used);
+  void note_failure(std::string why);
   void open_received();
   void move(const std::vector<PieceMove>& moves, const std::vector<PieceAt>& pieces);
   void share_received(const std::vector<PieceMove>& moves,
@@ -89,7 +94,7 @@ class KeptMemory {
   bool is_handed_in_ = false;            // received_, to the agent
   std::vector<KeptFile> siblings_;       // with what other ranks of the node received
   std::int64_t moved_bytes_ = 0;
-  std::string failure_;  // of this rank in fetch()
+  std::string failure_;  // the first one of this rank in fetch()
 };
 
 }  // namespace ds

@@ -16,6 +16,7 @@
 #include "engine/base/error.h"
 #include "engine/base/units.h"
 #include "engine/checkpoint/manifest_text.h"
+#include "engine/storage/reserved_files.h"
 
 namespace ds {
 namespace {
@@ -25,7 +26,9 @@ constexpr std::uint64_t kVersion = 1;
 constexpr const char* kName = "kept states";
 constexpr std::int64_t kReserved = 64 << 20;   // memory reserved at once: a signal undoes this much
 constexpr std::int64_t kMostText = 1LL << 32;  // more is not a text that this program wrote
-constexpr std::int64_t kForConfig = 64 << 10;  // what else a head contains, mostly the config
+// What a head contains beside tensors, mostly the config, unless that is longer.
+constexpr std::int64_t kForConfig = 64 << 10;
+constexpr std::int64_t kForGrowth = 4 << 10;  // the run's name, and numbers that become longer
 
 static_assert(std::is_trivially_copyable_v<KeptHeader> &&
                   sizeof(KeptHeader) == 9 * sizeof(std::uint64_t),
@@ -91,8 +94,8 @@ void require_free(std::int64_t bytes) {
 }
 
 UniqueFd open_anew(const std::string& folder) {
-  return UniqueFd(folder.empty() ? ::memfd_create("dslaunch-kept", MFD_CLOEXEC)
-                                 : ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  if (!folder.empty()) return open_nameless(folder, 0);
+  return UniqueFd(::memfd_create("dslaunch-kept", MFD_CLOEXEC));
 }
 
 std::int64_t file_bytes(int fd) {
@@ -141,9 +144,10 @@ KeptSlot KeptSlot::create(std::int64_t bytes, const std::string& folder) {
                  why);
 }
 
-std::int64_t KeptSlot::bytes_for(const ChunkPart& part, const std::vector<TensorEntry>& tensors) {
-  const std::int64_t text =
-      std::ssize(part_text(part)) + std::ssize(manifest_text({.tensors = tensors})) + kForConfig;
+std::int64_t KeptSlot::bytes_for(const ChunkPart& part, const Manifest& head) {
+  const std::int64_t usual = std::ssize(manifest_text({.tensors = head.tensors})) + kForConfig;
+  const std::int64_t present = std::ssize(manifest_text(head)) + kForGrowth;
+  const std::int64_t text = std::ssize(part_text(part)) + std::max(usual, present);
   return (kPieces + part.chunk.bytes + text + kPieces - 1) / kPieces * kPieces;
 }
 

@@ -61,8 +61,9 @@ class KeptSlot {
   [[nodiscard]] std::optional<KeptShare> read(std::string* problem = nullptr) const;
 
   /// Returns the size of a slot in whole pages, with room for the longest text. `part` has the
-  /// pieces that will be written, whatever their checksums; `tensors` are those of the head. Pure.
-  static std::int64_t bytes_for(const ChunkPart& part, const std::vector<TensorEntry>& tensors);
+  /// pieces that will be written, whatever their checksums. Numbers in `head` may be others. Of a
+  /// head with nothing but tensors, the size is that for any config of usual length. Pure.
+  static std::int64_t bytes_for(const ChunkPart& part, const Manifest& head);
 
   static constexpr std::int64_t kPieces = 4096;
 

@@ -38,6 +38,7 @@ struct Destination {
   TileFiles* files;
   Kernels& kernels;
   Stream& stream;
+  StatesBefore before;
   std::mutex one_by_one{};
 };
 
@@ -91,8 +92,15 @@ class FirstValues {
           std::min(tile.first + tile.elements, shared.first + shared.elements) - part.first;
       part.at = part.first - tile.first;
     }
+    // share_states() does not send what the source lacks, so each rank clears all that it holds.
+    const OwnedPart whole{.first = tile.first, .elements = tile.elements};
     for (const auto& [state, value] : states_of(tile)) {
-      if (value != kNoValue && source_.has(state)) fill_memory(group, state, value, part);
+      if (value == kNoValue) continue;
+      if (source_.has(state)) {
+        fill_memory(group, state, value, part);
+      } else if (to_.before == StatesBefore::any) {
+        fill_memory(group, state, value, whole);
+      }
     }
   }
 
@@ -237,8 +245,8 @@ class GroupsInTurn {
 
 void fill_states(const Program& step, const ShardSpec& spec, const Executor& executor,
                  TileFiles* files, StateSource& source, Kernels& kernels, Stream& stream,
-                 int threads) {
-  Destination to{step, spec, executor, files, kernels, stream};
+                 int threads, StatesBefore before) {
+  Destination to{step, spec, executor, files, kernels, stream, before};
   GroupsInTurn groups(step.groups);
   const auto fill_from = [&](StateSource& from) {
     FirstValues values(to, from);

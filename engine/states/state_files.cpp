@@ -23,10 +23,10 @@ const std::vector<std::string>& folders_of(const OffloadConfig& config) {
 }  // namespace
 
 std::unique_ptr<TileFiles> open_state_files(const OffloadConfig& config, int rank,
-                                            std::int64_t bytes, VersionedFiles::Slots slots) {
+                                            std::int64_t bytes,
+                                            std::optional<VersionedFiles::Slots> slots) {
   if (bytes == 0) return nullptr;
   const auto depth = static_cast<int>(config.io.depth);
-  const bool is_versioned = !slots.tiles.empty();
   constexpr std::array kEngines{TileEngine::automatic, TileEngine::uring, TileEngine::threads};
   try {
     auto files = TileFiles::open({.folders = folders_of(config),
@@ -34,12 +34,12 @@ std::unique_ptr<TileFiles> open_state_files(const OffloadConfig& config, int ran
                                   .engine = kEngines[static_cast<std::size_t>(config.io.engine)],
                                   .block = config.io.block,
                                   .depth = depth,
-                                  .beside_depth = is_versioned ? std::min(depth, kSaverDepth) : 0,
+                                  .beside_depth = slots ? std::min(depth, kSaverDepth) : 0,
                                   .checksum = config.io.checksum,
                                   .rank = rank,
                                   .label = "offloaded state"});
-    if (!is_versioned) return files;
-    return std::make_unique<VersionedFiles>(std::move(files), std::move(slots));
+    if (!slots) return files;
+    return std::make_unique<VersionedFiles>(std::move(files), *std::move(slots));
   } catch (const Error& error) {
     throw error.with_context("offload");
   }

@@ -57,14 +57,6 @@ int open_and_unlink(const std::string& folder, int flags) {
   return file;
 }
 
-UniqueFd open_nameless(const std::string& folder, int flags) {
-  const int file =
-      ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
-  if (file >= 0) return UniqueFd(file);
-  const bool no_tmpfile = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
-  return UniqueFd(no_tmpfile ? open_and_unlink(folder, O_CLOEXEC | flags) : -1);
-}
-
 using AlignedBytes = std::unique_ptr<std::byte, decltype(&std::free)>;
 
 AlignedBytes aligned_zeros(std::size_t size) {
@@ -171,6 +163,14 @@ UniqueFd open_one(const std::string& folder, std::int64_t bytes, std::string& re
 }
 
 }  // namespace
+
+UniqueFd open_nameless(const std::string& folder, int flags) {
+  const int file =
+      ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
+  if (file >= 0) return UniqueFd(file);
+  const bool no_tmpfile = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
+  return UniqueFd(no_tmpfile ? open_and_unlink(folder, O_CLOEXEC | flags) : -1);
+}
 
 ReservedFiles reserve_files(const TileFilesSpec& spec) {
   const Stripes stripes{.files = static_cast<int>(spec.folders.size()), .block = spec.block};

@@ -82,11 +82,15 @@ void Checkpointer::after_step(const StepReport& report, bool is_last) {
   }
 }
 
+bool Checkpointer::wants_last(const StepReport& report) const {
+  if (due_ || is_due(report)) return true;
+  return report.stop ? config_.checkpoint.on_signal : config_.checkpoint.at_end;
+}
+
 // Gives up a save of an older step: it is not worth the time that a stop leaves.
 void Checkpointer::last_step(const StepReport& report) {
-  const bool wants =
-      due_ || (report.stop ? config_.checkpoint.on_signal : config_.checkpoint.at_end);
-  if (under_way_ && report.stop && wants && under_way_->step != report.step) give_up();
+  const bool wants = wants_last(report);
+  if (gives_up(report)) give_up();
   if (under_way_) finish();
   if (!wants || saved_step_ == report.step) return;
   if (shared_.is_free) shared_.is_free(true);

@@ -61,6 +61,10 @@ class Checkpointer {
     std::function<std::shared_ptr<SaveCopy>(std::int64_t step)> elsewhere{};
   };
   void share_copy(SharedCopy shared) { shared_ = std::move(shared); }
+  /// Returns whether after_step() will give up the save in progress, in the last step.
+  [[nodiscard]] bool gives_up(const StepReport& report) const {
+    return under_way_ && report.stop && wants_last(report) && under_way_->step != report.step;
+  }
   /// Returns the step of this run's newest save; 0: none.
   [[nodiscard]] std::int64_t saved_step() const { return saved_step_; }
   /// Errors: Error{system} if all steps ran but the checkpoint of the last step was not saved.
@@ -78,6 +82,8 @@ class Checkpointer {
 
   [[nodiscard]] bool is_due(const StepReport& report) const;
   [[nodiscard]] bool is_major(std::int64_t step) const;
+  /// Returns whether the last step is to be saved.
+  [[nodiscard]] bool wants_last(const StepReport& report) const;
   void last_step(const StepReport& report);
   UnderWay& prepare(std::int64_t step);
   void begin(std::int64_t step);

@@ -13,6 +13,7 @@
 #include "engine/config/print.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/plugin/plugin.h"
+#include "engine/train/build_id.h"
 #include "engine/train/open_keeper.h"
 #include "engine/train/open_ledger.h"
 #include "engine/train/own_facts.h"
@@ -189,7 +190,7 @@ void load_states(Prepared& job, Trainer& trainer, Reporter* reports, StartVote& 
   const JobRequest& request = job.start.request;
   const Clock::time_point built = Clock::now();
   const Began began =
-      job.start.resume.load(trainer, vote, load_request(request), [&](const std::string& line) {
+      job.start.resume.load(trainer, vote, job.start.given, [&](const std::string& line) {
         if (reports == nullptr) return;
         parse_checkpoint_line(line) ? reports->note_checkpoint(line) : reports->note(line);
       });

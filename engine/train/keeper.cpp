@@ -34,18 +34,18 @@ Keeper::Keeper(const TrainConfig& config, Trainer& trainer, Group& world, KeepFa
   meet();
 }
 
-Keeper::~Keeper() { stop_task(); }
+Keeper::~Keeper() { stop_task(!reader_.expired()); }
 
 // An exchange in which a rank is missing must not delay this one. A save may still need the share.
-void Keeper::stop_task() {
-  cancel_.store(reader_.expired());
+void Keeper::stop_task(bool needs_share) {
+  cancel_.store(!needs_share);
   if (group_ && task_.is_running() && !task_.has_ended()) group_->abort();
 }
 
-void Keeper::leave() {
+void Keeper::leave(bool is_given_up) {
   has_left_ = true;
   if (!turns_.under_way()) return;
-  stop_task();
+  stop_task(!is_given_up && !reader_.expired());
   static_cast<void>(written());
   turns_.decide(0, turns_.number());
 }
@@ -53,7 +53,9 @@ void Keeper::leave() {
 void Keeper::meet() {
   std::vector<KeepCard> all(static_cast<std::size_t>(world_.size()));
   KeepCard& own = all[static_cast<std::size_t>(world_.rank())];
-  own.slot_bytes = kept_slot_bytes(trainer_.programs());
+  const RankStates states = trainer_.states();
+  own.slot_bytes = KeptSlot::bytes_for(layout_of(states.program, states.spec),
+                                       head_of(trainer_, world_.size(), facts_.head));
   std::copy_n(facts_.node.data(), std::min(facts_.node.size(), own.node.size() - 1),
               own.node.data());
   world_.about("keep.ranks");
@@ -178,7 +180,10 @@ bool Keeper::keep_now(std::int64_t step) {
   const int slot = begin_turn(step).slot;
   const Manifest head = head_of(trainer_, world_.size(), facts_.head);
   const StateCopy copy = states_now(trainer_, tiles_);
-  task_.start([&] { return keep(copy, head, slot, nullptr); });
+  task_.start([&] {
+    copy.states.executor.enter_thread();  // the states may lie in the device's memory
+    return keep(copy, head, slot, nullptr);
+  });
   finish(false);
   return turns_.step() == step;
 }
@@ -196,7 +201,7 @@ SaveOutcome Keeper::written() {
 
 void Keeper::finish(bool is_lost) {
   const bool has_own_reason = task_.has_ended() && !task_.outcome().why().empty();
-  if (is_lost) stop_task();
+  if (is_lost) stop_task(!reader_.expired());
   SaveOutcome own = written();
   own.cancelled = own.cancelled || (is_lost && !has_own_reason);
   const SaveOutcome all = gather_outcomes(world_, own, "keep");
@@ -279,7 +284,9 @@ void Keeper::exchange(Pair& pair, bool has_share, SaveOutcome& outcome) noexcept
     outcome.fail(lacks);
     outcome.cancelled = true;
   } catch (const std::exception& error) {
-    if (outcome.why().empty()) outcome.fail(error.what());
+    if (!outcome.why().empty()) return;
+    outcome.fail(error.what());
+    outcome.cancelled = true;  // most often the other rank has a reason of its own
   }
 }
 

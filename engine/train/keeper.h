@@ -64,8 +64,9 @@ class Keeper {
   bool copy_is_free(bool wait);
   /// Keeps the finished step while training waits. Returns whether it is committed.
   bool keep_now(std::int64_t step);
-  /// Gives up the keep under way and keeps nothing any more. Does not wait for other ranks.
-  void leave();
+  /// Gives up the keep under way and keeps nothing any more. Does not wait for other ranks. A save
+  /// that reads the share of that keep fails if it `is_given_up`, else the share is completed.
+  void leave(bool is_given_up);
 
   /// Returns the newest step that all ranks keep; -1: none.
   [[nodiscard]] std::int64_t kept_step() const { return turns_.step(); }
@@ -85,7 +86,7 @@ class Keeper {
   /// Waits for the keep under way and decides about it at once. `is_lost`: a rank could not keep
   /// it, so this one need not go on.
   void finish(bool is_lost);
-  void stop_task();
+  void stop_task(bool needs_share);
   void conclude(KeepTurns::Verdict verdict, std::int64_t step, const SaveOutcome& outcome);
   [[nodiscard]] SaveOutcome written();
   [[nodiscard]] SaveOutcome keep(const StateCopy& copy, const Manifest& head, int slot,

@@ -62,9 +62,10 @@ TrainConfig config_with_backend(const JobRequest& request, std::string* reason) 
 }
 
 JobStart start_of(const JobRequest& given, Recovery recovery) {
-  JobStart start{given, Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous,
-                               std::move(recovery))};
-  for (std::string& override : start.resume.kept(load_request(given)))
+  JobStart start{load_request(given), given,
+                 Resume(load_train_config(load_request(given)).checkpoint, given.rendezvous,
+                        std::move(recovery))};
+  for (std::string& override : start.resume.kept(start.given))
     start.request.overrides.push_back(std::move(override));
   return start;
 }

@@ -31,7 +31,8 @@ namespace ds {
 
 /// A job with the settings that it keeps from its first start.
 struct JobStart {
-  JobRequest request;
+  LoadRequest given;   // without these settings, for Resume::load()
+  JobRequest request;  // with them
   Resume resume;
 };
 

@@ -241,7 +241,7 @@ std::vector<const Program*> TrainPrograms::all() const { return all_of<const Pro
 
 std::int64_t kept_slot_bytes(const TrainPrograms& programs) {
   return KeptSlot::bytes_for(layout_of(programs.step, programs.spec),
-                             saved_tensors(programs.step, programs.spec));
+                             {.tensors = saved_tensors(programs.step, programs.spec)});
 }
 
 PlacementPlan place_programs(const TrainPrograms& programs, const WorkspaceBytes& workspace) {

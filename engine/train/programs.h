@@ -78,7 +78,8 @@ inline WorkspaceBytes workspace_of(const Kernels& kernels) {
   return [&kernels](const Kernels::Extents& extents) { return kernels.workspace_bytes(extents); };
 }
 
-/// Returns the bytes of a slot for this rank's states. Those of its ward differ by a few leaves.
+/// Returns the bytes of a slot for this rank's states, with a config of usual length. Those of its
+/// ward differ by a few leaves.
 std::int64_t kept_slot_bytes(const TrainPrograms& programs);
 
 /// Returns the offsets of all programs, in the order of all(), and the place of the snapshot: this

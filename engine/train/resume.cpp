@@ -1,6 +1,8 @@
 // The steps of a resume: keep settings, agree, load, fall back to other copies and older steps.
 #include "engine/train/resume.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -191,7 +193,7 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
       if (is_restart_)
         say("resume   there is no checkpoint: training begins again at step 0");
       vote.together("start.weights", [&](SaveOutcome&) { trainer.begin(); });
-      memory_.reset();
+      end_memory();
       return began;
     }
     require_tensors(*from, what(), trainer.step_program(), trainer.spec().update);
@@ -203,13 +205,7 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
     began.seconds = all.seconds;
     if (all.why().empty()) break;
     replace(all, broken, say);
-    if (kept(request) != chosen) {
-      throw Error(ErrorKind::config,
-                  fmt::format("{}; the next older checkpoint, {}, was saved with a different "
-                              "number of virtual ranks",
-                              all.why(), checkpoint() == nullptr ? "" : checkpoint()->folder()),
-                  "to resume from it, set checkpoint.resume=PATH");
-    }
+    require_settings(chosen, request, all.why());
   }
   trainer.share(what() == LoadWhat::all);
   began.from = in_memory_ ? Began::From::memory : Began::From::checkpoint;
@@ -217,10 +213,29 @@ Began Resume::load(Trainer& trainer, StartVote& vote, const LoadRequest& request
   began.ranks_before = checkpoint()->manifest().world_size;
   began.bytes_moved = in_memory_ ? memory_->moved_bytes() : 0;
   if (what() == LoadWhat::all) trainer.resume(checkpoint()->manifest().state);
-  if (in_memory_) memory_->drop_other_steps();
-  memory_.reset();  // its descriptors keep memory that the agent may drop
+  end_memory();
   tell(began, trainer, say);
   return began;
+}
+
+// The programs are already built. New weights, and weights alone, fit any settings.
+void Resume::require_settings(const std::vector<std::string>& chosen, const LoadRequest& request,
+                              std::string_view why) const {
+  if (checkpoint() == nullptr || what() == LoadWhat::weights) return;
+  const std::vector<std::string> needed = kept(request);
+  if (needed == chosen) return;
+  const std::string& folder = checkpoint()->folder();
+  throw Error(ErrorKind::config,
+              fmt::format("{}; the next older checkpoint, {}, needs {}, with which this job did not "
+                          "begin",
+                          why, folder, fmt::join(needed, " ")),
+              "to resume from it, set checkpoint.resume=" + folder);
+}
+
+// All ranks have loaded. What they do not go on from makes room for what they keep next.
+void Resume::end_memory() {
+  if (memory_) in_memory_ ? memory_->drop_other_steps() : memory_->drop_all();
+  memory_.reset();  // its descriptors keep memory that the agent may drop
 }
 
 void Resume::tell(const Began& began, const Trainer& trainer, const Say& say) const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/checkpoint/find_checkpoint.h"
@@ -61,8 +62,10 @@ class Resume {
   using Say = std::function<void(const std::string&)>;
   /// Fills the trainer's states and sets its step. A source of which pieces are broken on any rank
   /// is replaced: by the other copy of a kept share, then by an older kept step or checkpoint.
-  /// `say` receives lines for the user. Collective. Errors: Error{config} if the checkpoint belongs
-  /// to another model (with tensors), the ranks found different ones, or none can be read.
+  /// `request` is as it was given, without the overrides of kept(). `say` receives lines for the
+  /// user. Collective. Errors: Error{config} if the checkpoint belongs to another model (with
+  /// tensors), the ranks found different ones, none can be read, or an older one needs other
+  /// overrides than the one with which the job began.
   Began load(Trainer& trainer, StartVote& vote, const LoadRequest& request, const Say& say);
 
  private:
@@ -75,6 +78,10 @@ class Resume {
   void fill(Trainer& trainer, SaveOutcome& outcome, int& broken);
   /// Replaces a place that could not be read. Collective.
   void replace(const SaveOutcome& outcome, int broken, const Say& say);
+  /// `why`: the problem of the place before. Errors: see load().
+  void require_settings(const std::vector<std::string>& chosen, const LoadRequest& request,
+                        std::string_view why) const;
+  void end_memory();
   void tell(const Began& began, const Trainer& trainer, const Say& say) const;
 
   ResumeSearch search_;

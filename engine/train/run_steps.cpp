@@ -50,8 +50,9 @@ bool pause_after(const StepReport& report, const RunParts& parts) {
 /// keeps its step, too, if it can be written from there.
 void save_and_keep(const StepReport& report, const RunParts& parts, bool is_last) {
   const InPhase phase(parts.trainer.phases(), StepPhase::save);
-  // The last checkpoint must not wait for other ranks' copies.
-  if (parts.keeper != nullptr && report.stop) parts.keeper->leave();
+  // The last checkpoint must not wait for other ranks' copies, nor for a share that it discards.
+  if (parts.keeper != nullptr && report.stop)
+    parts.keeper->leave(parts.saver != nullptr && parts.saver->gives_up(report));
   if (parts.saver != nullptr) parts.saver->after_step(report, is_last);
   if (parts.keeper == nullptr) return;
   if (is_last) {

@@ -35,7 +35,8 @@ SaveOutcome gather_outcomes(Group& world, const SaveOutcome& own, std::string_vi
     sum.seconds = std::max(sum.seconds, each.seconds);
     sum.stall_s = std::max(sum.stall_s, each.stall_s);
     sum.copied_s = std::max(sum.copied_s, each.copied_s);
-    if (each.why().empty() || (!sum.why().empty() && !sum.cancelled)) continue;
+    const bool is_told = !sum.why().empty() && (each.cancelled || !sum.cancelled);
+    if (each.why().empty() || is_told) continue;
     sum.problem = each.problem;
     sum.rank = each.rank;
     sum.cancelled = each.cancelled;

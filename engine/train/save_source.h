@@ -49,7 +49,8 @@ class SnapshotCopy final : public SaveCopy {
   bool is_thawed_ = false;
 };
 
-/// Returns the states themselves, for a training that waits until they are written.
+/// Returns the states themselves, for a training that waits until they are written. A thread of its
+/// own calls Executor::enter_thread() before it writes them.
 StateCopy states_now(Trainer& trainer, std::vector<SavedTile>& tiles);
 
 }  // namespace ds

@@ -1,6 +1,8 @@
 // Lists tiles by the values that hold them; lays out spare slots one after the other.
 #include "engine/train/state_slots.h"
 
+#include <algorithm>
+
 #include "engine/program/liveness.h"
 #include "engine/train/programs.h"
 
@@ -37,10 +39,13 @@ std::int64_t spare_slot_bytes(const Program& step, const ShardSpec& spec) {
   return bytes;
 }
 
-VersionedFiles::Slots state_slots(const TrainPrograms& programs, const PlacementPlan& plan) {
+std::optional<VersionedFiles::Slots> state_slots(const TrainPrograms& programs,
+                                                 const PlacementPlan& plan) {
+  if (!programs.saver || !programs.saver->keeps_snapshot) return std::nullopt;
+  const auto saved_by_step = saved_tiles(programs.step, programs.spec);
+  if (std::ranges::none_of(saved_by_step, &SavedTile::in_files)) return std::nullopt;
   VersionedFiles::Slots slots;
   const TierPlan& files = plan.of(Tier::nvme);
-  if (files.snapshot_bytes == 0) return slots;
   const std::vector<const Program*> all = programs.all();
   for (std::size_t p = 0; p < all.size(); ++p) {
     if (all[p] != &programs.step && !(programs.odd && all[p] == &*programs.odd)) continue;

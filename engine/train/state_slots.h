@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,9 @@ std::vector<VersionedFiles::Tile> file_tiles(const Program& program,
 /// bytes as one save freezes.
 std::int64_t spare_slot_bytes(const Program& step, const ShardSpec& spec);
 
-/// Returns the slots planned by place_programs(); none if no files are saved while training
-/// continues.
-VersionedFiles::Slots state_slots(const TrainPrograms& programs, const PlacementPlan& plan);
+/// Returns the slots planned by place_programs(); nullopt if no files are saved while training
+/// continues. Frozen weights in files are saved but never written, so they have no slots.
+std::optional<VersionedFiles::Slots> state_slots(const TrainPrograms& programs,
+                                                 const PlacementPlan& plan);
 
 }  // namespace ds

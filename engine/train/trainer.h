@@ -17,6 +17,7 @@
 #include "engine/execute/executor.h"
 #include "engine/monitor/sample_ledger.h"
 #include "engine/schedule/update_control.h"
+#include "engine/states/fill_states.h"
 #include "engine/states/saved_states.h"
 #include "engine/states/snapshot.h"
 #include "engine/states/state_source.h"
@@ -79,7 +80,7 @@ class Trainer {
   /// read.
   [[nodiscard]] std::unique_ptr<StateSource> new_weights();
   /// Fills weights and states of this rank. May be repeated before the first step if a source is
-  /// broken. Errors: those of the source.
+  /// broken: nothing is left of that one. Errors: those of the source.
   void load(StateSource& source);
   /// Completes a load by all ranks from shared sources. Collective.
   void share(bool with_moments);
@@ -180,6 +181,7 @@ class Trainer {
   std::optional<LeafSums> leaf_sums_;
   std::optional<Executor> step_executor_, validation_executor_, prefill_executor_, decode_executor_,
       first_executor_, flush_executor_, odd_executor_, redo_executor_, odd_redo_executor_;
+  StatesBefore states_before_ = StatesBefore::zeros;  // what the next load() finds
   bool update_is_due_ = false;  // the last step's update is left to the next step or flush()
   bool is_odd_ = false;         // updates during backward: the odd program's states are current
   const Program* program_ = nullptr;  // program of the current step

@@ -1,5 +1,6 @@
 // Initial states of a trainer, their places, and the training state of a checkpoint.
-#include "engine/states/fill_states.h"
+#include <utility>
+
 #include "engine/states/first_weights.h"
 #include "engine/states/share_states.h"
 #include "engine/train/trainer.h"
@@ -14,7 +15,8 @@ std::unique_ptr<StateSource> Trainer::new_weights() {
 void Trainer::load(StateSource& source) {
   DS_ASSERT(step_ == 0 && !is_odd_ && !update_is_due_, "states are filled before the first step");
   fill_states(programs_.step, programs_.spec, *step_executor_, memory_->files(), source,
-              host_kernels_of(backend_), memory_->stream(), backend_.host_threads);
+              host_kernels_of(backend_), memory_->stream(), backend_.host_threads,
+              std::exchange(states_before_, StatesBefore::any));
   source.finish();
 }
 

@@ -32,6 +32,11 @@ for dtype in fp32 bf16; do
     same "$kind-$dtype" 2 "$kind-$dtype-2" "${keys[@]}" zero.stage=2 recompute.policy=block
     same "$kind-$dtype" 3 "$kind-$dtype-3" "${keys[@]}" zero.stage=3 zero.persist_below=3000 device.threads=2
     same "$kind-$dtype" 2 "$kind-$dtype-files" "${keys[@]}" zero.stage=3 "${offload[@]}" offload.param.device=nvme
+    # Only the weights are in files, where saves read the frozen ones beside the training.
+    same "$kind-$dtype" 2 "$kind-$dtype-apart" "${keys[@]}" zero.stage=3 offload.optimizer.device=cpu offload.param.device=nvme \
+      "offload.param.paths=$disk" "checkpoint.dir=$work/$kind-$dtype-apart-saves" checkpoint.every=4
+    same "$kind-$dtype" 1 "$kind-$dtype-joined" "${keys[@]}" \
+      "checkpoint.resume=$(ls -d "$work/$kind-$dtype-apart-saves"/step-* | head -1)"
     same "$kind-$dtype" 2 "$kind-$dtype-host" "${keys[@]}" zero.stage=1 offload.optimizer.device=cpu \
       offload.optimizer.update=backward recompute.policy=selective
     # Interrupted: 2 ranks at stage 3 with states in files, then 3 ranks at stage 1.

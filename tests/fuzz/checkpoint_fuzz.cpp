@@ -87,7 +87,7 @@ void try_share(const KeptShare& share) {
   constexpr std::int64_t kSmall = 1 << 20;
   const std::int64_t bytes = share.part.chunk.bytes;
   if (bytes > kSmall) return;
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), {});
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head), {});
   slot.finish(share);
   std::string problem;
   const std::optional<KeptShare> read = slot.read(&problem);

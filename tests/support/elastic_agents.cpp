@@ -11,7 +11,8 @@
 // of all complete steps. Memory of nodes that the next membership lacks is dropped. The output of
 // rank R in epoch E goes to OUT.eE.rR.out. Prints for each epoch "epoch E exits CODE,...", "epoch E
 // phase NAME SECONDS" of rank 0 since its start, and "epoch E first_step SECONDS" since the event
-// before. The rest of the environment is the caller's.
+// before, and "epoch E begins to keep beside N files on node NODE", which earlier epochs left. The
+// rest of the environment is the caller's.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -195,6 +196,10 @@ class Epoch {
     if (!message) return fmt::print("bad message: {}\n", datagram.text);
     NodeMemory& node = memory_[node_of(rank)];
     if (const auto* file = std::get_if<KeepFile>(&*message)) {
+      const auto is_own = [&](const auto& held) { return held.second.epoch == number_; };
+      if (std::ranges::none_of(node, is_own))
+        fmt::print("epoch {} begins to keep beside {} files on node {}\n", number_, node.size(),
+                   node_of(rank));
       node[file->name] = {number_, file->bytes, std::move(datagram.fd)};
       send_datagram(ranks_[rank].socket.get(), encode(FileHeld{file->name}));
     }

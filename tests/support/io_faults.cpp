@@ -3,11 +3,14 @@
 // other files are unchanged.
 //   short:N     a third of the bytes is moved       eintr:N   every second call is interrupted
 //   error:N:E   errno E                             hang:N    never returns
+//   no_tmpfile  no file system has O_TMPFILE; pread and pwrite are unchanged
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -76,4 +79,19 @@ extern "C" ssize_t pread(int file, void* into, std::size_t size, off_t offset) {
 extern "C" ssize_t pwrite(int file, const void* from, std::size_t size, off_t offset) {
   static auto* const real = next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite");
   return with_fault([&](std::size_t left) { return real(file, from, left, offset); }, file, size);
+}
+
+extern "C" int open(const char* path, int flags, ...) {
+  static auto* const real = next<int(const char*, int, ...)>("open");
+  static const bool lacks_tmpfile = read_fault().kind == "no_tmpfile";
+  std::va_list rest;
+  va_start(rest, flags);
+  const bool has_mode = (flags & (O_CREAT | O_TMPFILE)) != 0;
+  const mode_t mode = has_mode ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (lacks_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return real(path, flags, mode);
 }

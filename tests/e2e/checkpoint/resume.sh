@@ -79,6 +79,24 @@ cp -r "$work/saves13" "$work/kept" && rm -rf "$work/kept/step-00000020"
 launch 3 kept "checkpoint.dir=$work/kept" train.steps=20
 same kept whole32
 
+# refused NAME TEXT FOLDER KEYS...
+refused() {
+  start_job 1 "$1" "checkpoint.dir=$work/$3" train.steps=22 "${@:4}"
+  wait "${pids[0]}"
+  local code=$?
+  [ $code = 65 ] || fail "$1: exit $code"
+  grep -qF -- "$2" "$work/$1.0.out" || fail "$1 does not say '$2': $(cat "$work/$1.0.out")"
+  [ -s "$work/$1/metrics.jsonl" ] && fail "$1: a step was taken"
+  pids=()
+}
+# The newest one is broken, and the one before was saved with other virtual ranks: the programs that were built do not fit it.
+launch 1 two "checkpoint.dir=$work/ranks" determinism.virtual_ranks=2 train.steps=2
+launch 1 four "checkpoint.dir=$work/ranks" determinism.virtual_ranks=4 train.steps=4
+dd if=/dev/zero of="$work/ranks/step-00000004/rank-00000.chunk" bs=64 count=1 seek=64 conv=notrunc status=none
+refused other-ranks "the next older checkpoint, $work/ranks/step-00000002, needs determinism.virtual_ranks=2" ranks
+launch 1 given "checkpoint.dir=$work/ranks" determinism.virtual_ranks=4 determinism.order=step train.steps=4
+says given "checkpoint: step 2 resumed from"
+
 # never: starts at step 0; saved checkpoints are set aside and never used by a later run.
 launch 2 never "checkpoint.dir=$work/saves13" checkpoint.resume=never train.steps=4
 says_not never "resumed from"
@@ -90,16 +108,6 @@ launch 2 whole_never train.steps=20
 same after_never whole_never
 
 # Another model, another vocabulary, missing moments: the tensors are named before step 0.
-# refused NAME TEXT FOLDER KEYS...
-refused() {
-  start_job 1 "$1" "checkpoint.dir=$work/$3" train.steps=22 "${@:4}"
-  wait "${pids[0]}"
-  local code=$?
-  [ $code = 65 ] || fail "$1: exit $code"
-  grep -qF -- "$2" "$work/$1.0.out" || fail "$1 does not say '$2': $(cat "$work/$1.0.out")"
-  [ -s "$work/$1/metrics.jsonl" ] && fail "$1: a step was taken"
-  pids=()
-}
 refused deeper "h.2.ln_1.weight is not in the checkpoint" saves13 model.layers=3
 refused words "wte.weight is [256, 64] in the checkpoint and [512, 64] in the model" saves13 model.vocab=512
 launch 1 lion "checkpoint.dir=$work/lions" optimizer.type=lion train.steps=1

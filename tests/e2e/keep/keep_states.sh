@@ -50,6 +50,25 @@ for update in after forward backward; do
   complete $name 2
   [ "$(summary_of $name weights_hash)" = "$hash" ] || fail "$name: weights differ"
 done
+# Only the weights in files: keeps read the frozen ones beside the training.
+apart=(model.preset=llama-tiny 'train.freeze=["embed*","layers.0.*"]' zero.stage=3 determinism.order=boundary train.steps=6
+  offload.optimizer.device=cpu offload.param.device=nvme "offload.param.paths=$work/disk")
+kept_job apart 2 1 0 "${apart[@]}" elastic.every=1
+exits apart 2 0
+complete apart 1
+run_job 2 apart-plain "${apart[@]}"
+[ "$(summary_of apart weights_hash)" = "$(summary_of apart-plain weights_hash)" ] || fail "apart: weights differ"
+
+# Slots in files, on a file system without O_TMPFILE.
+if ldd "$dsrunner" | grep -q 'lib[at]san'; then
+  echo "left out: a file system without O_TMPFILE by LD_PRELOAD, which does not work with a sanitizer"
+else
+  DS_IO_FAULT=no_tmpfile LD_PRELOAD=$DS_TESTS/libio_faults.so kept_job named 2 1 0 zero.stage=2 train.steps=6 elastic.every=1 \
+    offload.optimizer.device=nvme offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk"
+  exits named 2 0
+  complete named 1
+  [ -z "$(ls -A "$work/disk")" ] || fail "named: left on the disk: $(ls -A "$work/disk")"
+fi
 
 # Four ranks on two nodes, and on one.
 kept_job nodes 4 2 0 zero.stage=3 elastic.every=1 train.steps=6
@@ -125,7 +144,7 @@ exits full 2 0
 [ "$(summary_of full weights_hash)" = "$(summary_of longer weights_hash)" ] || fail "full: weights differ"
 
 # Files that the agents refuse are not kept states, and three failures end it.
-KEEP_AGENT_REFUSES=1 kept_job refused 2 1 0 elastic.every=1 train.steps=12 determinism.order=boundary
+KEEP_AGENT_REFUSES=1 kept_job refused 2 1 0 elastic.every=1 train.steps=12 determinism.order=boundary debug.slow_data=0:50
 exits refused 2 0
 [ "$(value refused kept)" = -1 ] || fail "refused: a step counts as kept: $(cat "$work/refused.agent")"
 says refused "step 0 is not kept, the next one that is due is tried: rank [01]: the agent of this node does not hold e0.r[01].own0: not today"

@@ -21,6 +21,10 @@ same() {
   python3 "$DS_SOURCE/tests/e2e/elastic/check_history.py" "$work/plain" "$work/$1" >"$work/$1.check" ||
     fail "$1: $(cat "$work/$1.check" "$work/$1.agents")"
 }
+# makes_room NAME: before it keeps anything, epoch 1 has dropped all that epoch 0 kept, which it does not go on from
+makes_room() {
+  [ "$(grep -c "^epoch 1 begins to keep beside 0 files" "$work/$1.agents")" = 2 ] || fail "$1: kept files are left: $(cat "$work/$1.agents")"
+}
 # event NAME EPOCH KEY: a member of the epoch's line in metrics.jsonl
 event() { sed -n "s/^{\"event\":\"epoch\",\"epoch\":$2,.*\"$3\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$work/$1/metrics.jsonl"; }
 
@@ -77,6 +81,7 @@ history disk "a,b:1 flipsteps 1 at 13; a,b:1 end" elastic.every=3 checkpoint.dir
 says disk 1 "does not verify on node [ab], and there is no other copy"
 says disk 1 "^checkpoint: step [0-9]+ resumed from"
 same disk
+makes_room disk
 [ "$(event disk 1 source)" = disk ] || fail "disk: $(cat "$work/disk/metrics.jsonl")"
 history buddies "a,b,c,d:1 kill 0 at 13; a,b:1 end" elastic.every=1 checkpoint.dir="$work/buddies.ckpt" checkpoint.every=3
 says buddies 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
@@ -87,7 +92,17 @@ history nothing "a,b,c,d:1 kill 0 at 7; a,b:1 end" elastic.every=1
 says nothing 1 "memory is not used: step [0-9]+ of epoch 0 lacks the share"
 says nothing 1 "^resume   there is no checkpoint: training begins again at step 0$"
 same nothing
+makes_room nothing
 [ "$(event nothing 1 source) $(event nothing 1 step)" = "new 0" ] || fail "nothing: $(cat "$work/nothing/metrics.jsonl")"
+# Without a checkpoint: new weights, and nothing that was read of the broken step. Settings that the job keeps do not hinder it.
+kept=("${common[@]}")
+common=(train.steps=16 optimizer.clip=0.5)
+run_job 2 unset "${common[@]}"
+slow=debug.slow_data=0:150 history new "a,b:1 flipsteps 1 at 13; a,b:1 end" elastic.every=5
+common=("${kept[@]}")
+says new 1 "does not verify on node [ab], and there is no other copy"
+says new 1 "^resume   there is no checkpoint: training begins again at step 0$"
+[ "$(summary_of new weights_hash)" = "$(summary_of unset weights_hash)" ] || fail "new: other weights than those of a new run"
 
 # The lock of the epoch before does not delay the next one; with memory no checkpoint is opened.
 history saves "a,b:1 kill 1 at 12; a,b:1 end" elastic.every=1 checkpoint.dir="$work/saves.ckpt" checkpoint.every=7

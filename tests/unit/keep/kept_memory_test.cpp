@@ -3,6 +3,7 @@
 #include "engine/keep/kept_memory.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -41,7 +42,7 @@ void flip(NodeFiles& node, const std::string& name, std::int64_t at) {
 /// Writes the pieces of a share with the values of value_of(), sets their checksums, and hands the
 /// slot to the nodes.
 void keep_share(KeptShare share, const Manifest& whole, std::vector<NodeFiles*> nodes) {
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), {});
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head), {});
   slot.begin();
   ChunkWriter writer({.path = "slot", .fd = slot.fd(), .first = KeptSlot::kPieces});
   for (TensorEntry& tensor : share.part.tensors) {
@@ -234,6 +235,20 @@ TEST_CASE("once all ranks go on from a step, the nodes keep no other one") {
   });
 }
 
+TEST_CASE("once all ranks went on from other states, the nodes keep nothing") {
+  NodeFiles first, second;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  keep_copies(group.shares[0], group.whole, {&first, &second});  // the others are lost
+  first.keep({"e3.r1.own0", 4096, UniqueFd(::dup(KeptSlot::create(4096, "").fd()))});
+  on_ranks({0, 1, 1}, [&](Group& world, int node) {
+    KeptMemory memory(world, store_of(node == 0 ? first : second), std::to_string(node), "job");
+    if (memory.step() != nullptr) throw Error(ErrorKind::bug, "an incomplete step");
+    memory.drop_all();
+  });
+  CHECK(first.count() == 0);
+  CHECK(second.count() == 0);
+}
+
 TEST_CASE("a file that is no share is told, and the other copy is used") {
   NodeFiles first, second;
   const KeptGroup group = kept_group(small_manifest(), 12, 3);
@@ -245,6 +260,24 @@ TEST_CASE("a file that is no share is told, and the other copy is used") {
         !has(memory.problems()[0], "of node 0 is not used: its header does not verify"))
       throw Error(ErrorKind::bug, "the broken file is not told");
   });
+}
+
+TEST_CASE("what a lost rank has received for its node is neither a share nor a problem") {
+  NodeFiles node;
+  const KeptGroup group = kept_group(small_manifest(), 12, 3);
+  for (const KeptShare& share : group.shares) keep_copies(share, group.whole, {&node});
+  const UniqueFd left(::memfd_create("left", MFD_CLOEXEC));
+  REQUIRE(::pwrite(left.get(), "pieces", 6, 0) == 6);
+  REQUIRE(::ftruncate(left.get(), 1 << 20) == 0);
+  node.keep({"received-2-0", 1 << 20, UniqueFd(::dup(left.get()))});
+  on_ranks({0}, [&](Group& world, int) {
+    KeptMemory memory(world, store_of(node), "0", "job");
+    if (memory.step() == nullptr || !memory.problems().empty())
+      throw Error(ErrorKind::bug, "the file is told");
+    if (memory.held_bytes() >= 1 << 20) throw Error(ErrorKind::bug, "the file is counted");
+    memory.drop_other_steps();
+  });
+  CHECK(node.count() == group.shares.size());
 }
 
 TEST_CASE("a rank that receives from many ranks hands in one file") {

@@ -46,7 +46,7 @@ KeptShare share_of(std::int64_t elements, std::int64_t step = 7) {
 
 /// Writes the share with its piece as the keeper does.
 KeptSlot written_slot(KeptShare& share, const std::string& folder = {}) {
-  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head.tensors), folder);
+  KeptSlot slot = KeptSlot::create(KeptSlot::bytes_for(share.part, share.head), folder);
   slot.begin();
   ChunkWriter chunk({.path = "slot", .fd = slot.fd(), .first = KeptSlot::kPieces});
   const auto bytes = keep_bytes(static_cast<std::size_t>(share.part.chunk.bytes));
@@ -107,6 +107,17 @@ TEST_CASE("a slot has its memory from the start, and a later share with longer n
   CHECK(size_of_file(slot.fd()) == size);
   REQUIRE(slot.read());
   CHECK(slot.read()->head.state.step == 123'456'789'012'345);
+}
+
+TEST_CASE("a slot has room for a config of any length") {
+  KeptShare share = share_of(100);
+  const std::int64_t usual = KeptSlot::bytes_for(share.part, share.head);
+  CHECK(usual == KeptSlot::bytes_for(share.part, {.tensors = share.head.tensors}));
+  share.head.config = std::string(300'000, '"');  // each takes 2 bytes of the text
+  CHECK(KeptSlot::bytes_for(share.part, share.head) > usual);
+  const KeptSlot slot = written_slot(share);
+  REQUIRE(slot.read());
+  CHECK(slot.read()->head.config == share.head.config);
 }
 
 TEST_CASE("a slot without a share, one being written and one that ends early hold nothing") {

@@ -1,4 +1,5 @@
-// Tests of fill_states(): several threads give the states that one gives, and the same error.
+// Tests of fill_states(): several threads give the states that one gives, and the same error;
+// a second fill leaves nothing of the first.
 #include "engine/states/fill_states.h"
 
 #include <doctest/doctest.h>
@@ -70,6 +71,33 @@ class NumberedSource final : public StateSource {
   std::set<std::thread::id> threads_;
 };
 
+/// The masters of another source.
+class OnlyMasters final : public StateSource {
+ public:
+  explicit OnlyMasters(StateSource& all) : all_(all) {}
+  [[nodiscard]] bool has(std::string_view state) const override { return state == kMaster; }
+  void read(const ParamTensor& tensor, std::string_view state, std::int64_t first,
+            std::span<float> into) override {
+    all_.read(tensor, state, first, into);
+  }
+
+ private:
+  StateSource& all_;
+};
+
+/// Returns how many elements of the moments are not zero.
+std::int64_t moments_of(Trainer& trainer) {
+  const RankStates states = trainer.states();
+  std::int64_t count = 0;
+  for (const SavedTile& tile : saved_tiles(states.program, states.spec)) {
+    if (tile.state == 0) continue;
+    const auto* const first =
+        static_cast<const float*>(states.executor.tensor(tile.value).data) + tile.offset;
+    count += std::count_if(first, first + tile.elements, [](float value) { return value != 0; });
+  }
+  return count;
+}
+
 /// Makes a trainer of one rank with so many threads and calls work(trainer).
 template <class Work>
 void with_trainer(int threads, const char* offload, const Work& work) {
@@ -124,4 +152,22 @@ TEST_CASE("of the errors of several threads, that of the first group counts") {
     const std::string message = groups[1].tensors.front().name + " is broken";
     CHECK_THROWS_WITH_AS(trainer.load(source), message.c_str(), Error);
   });
+}
+
+TEST_CASE("a second fill leaves no states of the first one, even if that failed") {
+  for (const char* offload : {"none", "cpu"}) {
+    with_trainer(4, offload, [](Trainer& trainer) {
+      const std::string last = trainer.step_program().groups.back().tensors.back().name;
+      NumberedSource whole(true), broken(true, {last});
+      OnlyMasters masters(whole);
+      CHECK_THROWS_AS(trainer.load(broken), Error);
+      CHECK(moments_of(trainer) > 0);
+      trainer.load(masters);
+      CHECK(moments_of(trainer) == 0);
+      trainer.load(whole);
+      CHECK(moments_of(trainer) > 0);
+      trainer.begin();
+      CHECK(moments_of(trainer) == 0);
+    });
+  }
 }

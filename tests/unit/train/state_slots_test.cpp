@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/program/freeze.h"
 #include "engine/program/offload.h"
 #include "engine/train/programs.h"
 #include "unit/program/tiny.h"
@@ -73,7 +74,7 @@ TEST_CASE("every save finds a spare slot of the right size for each tile that it
   for (const Form& form : forms()) {
     const TrainPrograms programs = programs_of(form);
     const PlacementPlan plan = plan_of(programs);
-    const VersionedFiles::Slots slots = state_slots(programs, plan);
+    const VersionedFiles::Slots slots = state_slots(programs, plan).value();
     std::vector<const Program*> forms_of_step{&programs.step};
     if (programs.odd) forms_of_step.push_back(&*programs.odd);
     std::vector<FileTile> all;
@@ -100,7 +101,7 @@ TEST_CASE("the plan places spare slots after everything else in the files") {
     programs.saver.reset();
     const PlacementPlan without = plan_of(programs);
     const std::int64_t before = without.of(Tier::nvme).total_bytes;
-    CHECK(state_slots(programs, without).tiles.empty());
+    CHECK_FALSE(state_slots(programs, without));
     const std::int64_t spare = spare_slot_bytes(programs.step, programs.spec);
     CHECK(with.snapshot_offset == before);
     CHECK(with.total_bytes == before + spare);
@@ -117,5 +118,25 @@ TEST_CASE("states in memory need no spare slots") {
   const TrainPrograms programs = programs_of({.states = Tier::host});
   const PlacementPlan plan = plan_of(programs);
   CHECK(plan.of(Tier::nvme).total_bytes == 0);
-  CHECK(state_slots(programs, plan).tiles.empty());
+  CHECK_FALSE(state_slots(programs, plan));
+}
+
+TEST_CASE("frozen weights in files need no slots, but a save reads them beside training") {
+  TrainPrograms programs;
+  programs.spec = spec_of(1, 3, 4, 1, ShardSpec::Order::step);
+  programs.spec.stage = 3;
+  programs.spec.separate_master = true;
+  programs.saver = {.tier = Tier::host, .keeps_snapshot = true};
+  const OffloadSpec offload{.states = Tier::host, .weights = Tier::nvme, .tile = 2 * kLeaf};
+  const Program step =
+      shard(differentiate(freeze(tiny_forward(), {"h.1.*", "wte*"})), programs.spec);
+  programs.step = offload_states(offload_weights(step, programs.spec, offload), offload);
+  const PlacementPlan plan = plan_of(programs);
+  CHECK(plan.of(Tier::nvme).total_bytes > 0);
+  const auto slots = state_slots(programs, plan);
+  REQUIRE(slots);
+  CHECK(slots->tiles.empty());
+  CHECK(slots->spares.empty());
+  programs.saver->keeps_snapshot = false;
+  CHECK_FALSE(state_slots(programs, plan_of(programs)));
 }
