@@ -117,6 +117,18 @@ std::string names_of(const std::vector<std::string>& places) {
   return places.front() + " to " + places.back();
 }
 
+bool is_place(const JoinTerms& terms, const std::string& name) {
+  return std::ranges::count(terms.places, name) > 0;
+}
+
+/// Returns the refusal of a node that has the name of the root's own node.
+JoinRefused clash_with_root(const JoinHello& hello, const JoinTerms& terms) {
+  const char* what =
+      terms.open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
+                 : "the place of the root itself; give each node an index of its own: --node-rank";
+  return final_refusal(contract::kExitConfig, fmt::format("{} is {}", hello.place, what));
+}
+
 std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms) {
   if (hello.version != kJoinVersion)
     return final_refusal(
@@ -129,8 +141,9 @@ std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms
     return JoinRefused{false, contract::kExitUnreachable,
                        fmt::format("this is the root of job {}, and {} belongs to job {}",
                                    terms.job, hello.place, hello.job)};
+  if (!hello.place.empty() && hello.place == terms.own_place) return clash_with_root(hello, terms);
   if (terms.open && may_be_host_name(hello.place)) return std::nullopt;
-  if (std::find(terms.places.begin(), terms.places.end(), hello.place) == terms.places.end())
+  if (!is_place(terms, hello.place))
     return final_refusal(contract::kExitConfig,
                          fmt::format("{} is not a place of job {}, which has {} ({})", hello.place,
                                      terms.job, terms.places.size(), names_of(terms.places)));

@@ -218,9 +218,11 @@ void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
   if (std::ranges::count(strangers_, connection) == 0) return;  // a second hello
   const auto found = places_.find(hello.place);
   const auto& present = found == places_.end() ? std::nullopt : found->second.node;
-  JoinJudgement judgement = judge_join(
-      hello, connection->peer_address(),
-      {options_.job, options_.places, present && is_silent(found->second), options_.open}, present);
+  JoinJudgement judgement =
+      judge_join(hello, connection->peer_address(),
+                 {options_.job, options_.places, present && is_silent(found->second), options_.open,
+                  options_.own_place},
+                 present);
   if (!judgement.say.empty()) say_once(judgement.say);
   if (judgement.refusal) return refuse_node(*connection, *judgement.refusal);
   std::erase(strangers_, connection);

@@ -118,6 +118,7 @@ struct JoinServerOptions {
   JoinKey key;
   std::string job;                  // of JoinHello; a node of another job is refused and may retry
   std::vector<std::string> places;  // hosts that may join
+  std::string own_place{};          // of them the root's own, which no node may fill; may be empty
   bool open = false;  // nodes of other names may join too, and get places of their own
   std::uint16_t port = 0;           // 0: any free port
   std::string bind_address;         // numeric; empty: all addresses, IPv4 and IPv6

@@ -94,6 +94,7 @@ class JoinedJob {
     JoinServerOptions server{.key = setup_.key,
                              .job = setup_.job,
                              .places = {},
+                             .own_place = setup_.own_place.value_or(""),
                              .open = setup_.open.has_value(),
                              .port = setup_.port,
                              .bind_address = setup_.bind_address,

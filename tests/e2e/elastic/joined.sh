@@ -59,6 +59,10 @@ ends 69 other
 open other n8 --job-id another --wait 2s
 ends 69 other
 must_say other "this is the root of job $net.11:29400, and n8 belongs to job another"
+open clone "$net.11" --wait 20s # as a machine with the root's host name
+ends 65 clone
+must_say clone "$net.11 is the name of the root itself; give each node a name of its own: --node-name NAME"
+must_say root "$net.11 is the name of the root itself"
 open newer n7 --wait 20s # a second node of that name: the older one ends, and its ranks with it
 ends 69 guest
 wait_for epoch_is_up 2 1

@@ -76,6 +76,27 @@ TEST_CASE("another job may become ours, another place or version does not") {
   CHECK(judge(other).refusal->final);
 }
 
+TEST_CASE("the root's own name is refused for good, with the name and what to change") {
+  for (const bool open : {false, true}) {
+    const JoinTerms terms{kJob, kPlaces, false, open, "gpt-1.gpt"};
+    const JoinJudgement judgement = judge_join(hello(1, "a"), "10.0.0.2", terms, {});
+    REQUIRE(judgement.refusal);
+    CHECK(judgement.refusal->final);
+    CHECK(judgement.refusal->code == 65);
+    CHECK(judgement.say ==
+          std::string("a node at 10.0.0.2 was refused: gpt-1.gpt is ") +
+              (open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
+                    : "the place of the root itself; give each node an index of its own: --node-rank"));
+    JoinHello other = hello(1, "a");
+    other.place = "gpt-0.gpt";
+    CHECK_FALSE(judge_join(other, "10.0.0.2", terms, {}).refusal);
+    // Its address may have belonged to another root: that is not the node's mistake.
+    other = hello(1, "a");
+    other.job = "bert";
+    CHECK_FALSE(judge_join(other, "10.0.0.2", terms, {}).refusal->final);
+  }
+}
+
 TEST_CASE("an open job takes nodes of other names, which may leave its own name out") {
   const auto open = [](const JoinHello& newcomer, const std::optional<JoinedNode>& present = {}) {
     return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, false, /*open=*/true}, present);
