@@ -129,6 +129,20 @@ JoinRefused clash_with_root(const JoinHello& hello, const JoinTerms& terms) {
   return final_refusal(contract::kExitConfig, fmt::format("{} is {}", hello.place, what));
 }
 
+/// Returns whether a node was started by the job itself, in a job that guests may join too. The job
+/// names itself to its own nodes; guests have only the key.
+bool is_own_node(const JoinHello& hello, const JoinTerms& terms) {
+  return terms.open && hello.job == terms.job && is_place(terms, hello.place);
+}
+
+JoinRefused guest_with_own_name(const JoinHello& hello) {
+  return final_refusal(contract::kExitConfig,
+                       fmt::format("{} is a node of the job's own allocation, and its agent is "
+                                   "connected; give the node of another allocation another name: "
+                                   "--node-name NAME",
+                                   hello.place));
+}
+
 std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms) {
   if (hello.version != kJoinVersion)
     return final_refusal(
@@ -215,10 +229,18 @@ JoinJudgement judge_join(const JoinHello& hello, const std::string& address, con
   }
   if (!present || present->hello.uid == hello.uid) return judgement;
   const std::string text = two_nodes(hello, address, *present);
-  const bool newer = terms.present_is_silent || hello.started >= present->hello.started;
-  const char* who =
-      terms.present_is_silent ? "; the old one is silent and gives way" : "; the newer one stays";
-  (newer ? judgement.fence : judgement.refusal) =
+  const bool is_own = is_own_node(hello, terms);
+  if (is_own_node(present->hello, terms) && !is_own && !terms.present_is_silent) {
+    judgement.refusal = guest_with_own_name(hello);
+    judgement.say = text + "; the node of another allocation is refused";
+    return judgement;
+  }
+  const bool older_gives_way = terms.present_is_silent || hello.started >= present->hello.started;
+  const bool guest_gives_way = is_own && !is_own_node(present->hello, terms);
+  const char* who = terms.present_is_silent ? "; the old one is silent and gives way"
+                    : guest_gives_way       ? "; the one of the job's own allocation stays"
+                                            : "; the newer one stays";
+  (older_gives_way || guest_gives_way ? judgement.fence : judgement.refusal) =
       final_refusal(contract::kExitUnreachable, text + who);
   judgement.say = text + who;
   return judgement;

@@ -126,7 +126,8 @@ struct JoinTerms {
 /// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
 /// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
 /// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
-/// replaces itself. The root's own place is refused. Pure.
+/// replaces itself. The root's own place is refused. In an open job, a node of `places` that the
+/// job has started itself (it names the job) keeps its place against guests of that name. Pure.
 JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
                          const std::optional<JoinedNode>& present);
 

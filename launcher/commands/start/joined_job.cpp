@@ -115,7 +115,7 @@ class JoinedJob {
   /// When one node asks to stop, the whole job stops, unless the number of its nodes may change.
   /// Later requests of the same kind change nothing.
   void leave(const std::string& place, int signo) {
-    const bool together = setup_.decide_after.count() > 0 && !guests_.is_guest(place);
+    const bool together = setup_.decide_after.count() > 0 && !is_from_elsewhere(place);
     if (options_.failure.nodes && !together) return leave_alone(place, signo);
     if (!stop_requests_.counts(place)) return;
     if (setup_.decide_after.count() == 0) return decide(place, signo);
@@ -123,6 +123,13 @@ class JoinedJob {
     stop_delay_.async_wait([this, place, signo](const asio::error_code& error) {
       if (!error) decide(place, signo);
     });
+  }
+
+  /// Returns whether the job has not started this node itself: a guest, or a node that fills the
+  /// place of a lost one from another allocation.
+  [[nodiscard]] bool is_from_elsewhere(const std::string& place) const {
+    const JoinedNode* const node = server_.node(place);
+    return guests_.is_guest(place) || (node != nullptr && node->hello.job != setup_.job);
   }
 
   void decide(const std::string& place, int signo) {

@@ -123,5 +123,39 @@ TEST_CASE("an open job takes nodes of other names, which may leave its own name 
   CHECK(open(other, JoinedNode{guest, "10.0.0.1"}).fence);
 }
 
+TEST_CASE("a guest with the name of a node of the job's own allocation does not replace that node") {
+  const auto open = [](const JoinHello& newcomer, const JoinHello& present, bool silent = false) {
+    return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, silent, /*open=*/true},
+                      JoinedNode{present, "10.0.0.1"});
+  };
+  const JoinHello own = hello(1, "a");
+  JoinHello guest = hello(2, "b");
+  guest.job = "";
+  const JoinJudgement refused = open(guest, own);
+  CHECK_FALSE(refused.fence);
+  REQUIRE(refused.refusal);
+  CHECK(refused.refusal->final);
+  CHECK(refused.refusal->text ==
+        "gpt-1.gpt is a node of the job's own allocation, and its agent is connected; give the node "
+        "of another allocation another name: --node-name NAME");
+  CHECK(refused.say ==
+        "two nodes say that they are gpt-1.gpt: gpt-1 at 10.0.0.2 (b) and gpt-1 at 10.0.0.1 (a); "
+        "the node of another allocation is refused");
+  // A node that the first allocation has lost may come back in another one.
+  CHECK(open(guest, own, /*silent=*/true).fence);
+  CHECK_FALSE(judge_join(guest, "10.0.0.2", {kJob, kPlaces, false, true}, {}).refusal);
+  // The job's own agent takes the place of a guest, also of one that started later.
+  const JoinJudgement first = open(own, guest);
+  CHECK_FALSE(first.refusal);
+  REQUIRE(first.fence);
+  CHECK(first.say.ends_with("; the one of the job's own allocation stays"));
+  // Two guests of one name: the newer one stays.
+  JoinHello later = guest;
+  later.uid = "c";
+  later.started = 3;
+  CHECK(open(later, guest).fence);
+  CHECK(open(guest, later).refusal);
+}
+
 }  // namespace
 }  // namespace ds::launcher
