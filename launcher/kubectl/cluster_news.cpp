@@ -105,7 +105,8 @@ std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods) {
   RootPod root{.name = text_at(newest, "/metadata/name"),
                .uid = fmt::format("{}/{}", text_at(newest, "/metadata/uid"),
                                   starts.is_number_integer() ? starts.get<int>() : 0)};
-  root.started = !ended.is_null() || !at(container, "/state/running").is_null();
+  root.running = !at(container, "/state/running").is_null();
+  root.started = root.running || !ended.is_null();
   for (const char* path : {"/state/terminated/exitCode", "/lastState/terminated/exitCode"})
     if (const Json code = at(container, path); !root.code && code.is_number_integer())
       root.code = code.get<int>();

@@ -18,6 +18,7 @@ struct RootPod {
   std::string name;
   std::string uid;            // another one after each start of its container
   bool started = false;       // its container runs or has ended
+  bool running = false;       // its container runs
   std::optional<int> code{};  // of its container, the last time that it ended
   std::string waiting{};      // why it has not started: "ImagePullBackOff: ..."
 };
