@@ -235,12 +235,26 @@ class JoinedJob {
     return epoch;
   }
 
+  /// Handles what has come, and returns whether a signal is part of it.
+  bool poll_told() {
+    io_.restart();
+    io_.poll();
+    return told_.has_value();
+  }
+
+  int finish_told() {
+    return finish(contract::kExitSignalBase + *told_, fmt::format("stopped by signal {}", *told_));
+  }
+
   int run_placed(JobParts parts) {
     const std::vector<Host> hosts = hosts_with_slots();
     PlacedJob placed = place_job(options_, hosts, first_epoch(hosts));
     if (options_.train) {
+      // The joined nodes need a root that is not silent meanwhile.
       const ConfigCheck check = check_config(parts.programs.front(), placed,
-                                             is_own(placed.placement.nodes.front().host.name));
+                                             is_own(placed.placement.nodes.front().host.name),
+                                             [this] { return !poll_told(); });
+      if (told_) return finish_told();
       if (check.code != 0) return finish(check.code, check.problem);
     }
     std::vector<NodeRoute> routes;
@@ -268,11 +282,7 @@ class JoinedJob {
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
-    io_.restart();
-    io_.poll();
-    if (told_)
-      return finish(contract::kExitSignalBase + *told_,
-                    fmt::format("stopped by signal {}", *told_));
+    if (poll_told()) return finish_told();
     const int code = run_job(io_, std::move(request));
     return finish(code, verdict);
   }
