@@ -74,7 +74,9 @@ class Joiner {
   // Connection to the root.
 
   void dial() {
-    if (!code_) dial_.start([this](DialResult result) { dialed(std::move(result)); });
+    // A knock may have begun an attempt while the timer's handler was already queued.
+    if (code_ || connection_ || dial_.under_way()) return;
+    dial_.start([this](DialResult result) { dialed(std::move(result)); });
   }
 
   void dialed(DialResult result) {

@@ -135,7 +135,11 @@ class RootDial {
  public:
   RootDial(asio::io_context& io, std::vector<RootAddress> roots, std::chrono::milliseconds silence)
       : io_(io), roots_(std::move(roots)), dead_after_(silence), names_(io) {}
+  /// Returns whether an attempt is under way.
+  [[nodiscard]] bool under_way() const { return done_ != nullptr; }
+  /// Gives up an attempt that is under way, whose `done` does not come, and begins another one.
   void start(std::function<void(DialResult)> done) {
+    attempt_.reset();
     done_ = std::move(done);
     root_ = roots_[next_++ % roots_.size()];
     names_.look_up(root_.host, [this, attempt = ++attempts_](const DnsResult& result) {

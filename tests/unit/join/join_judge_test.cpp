@@ -83,10 +83,10 @@ TEST_CASE("the root's own name is refused for good, with the name and what to ch
     REQUIRE(judgement.refusal);
     CHECK(judgement.refusal->final);
     CHECK(judgement.refusal->code == 65);
-    CHECK(judgement.say ==
-          std::string("a node at 10.0.0.2 was refused: gpt-1.gpt is ") +
-              (open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
-                    : "the place of the root itself; give each node an index of its own: --node-rank"));
+    const std::string what =
+        open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
+             : "the place of the root itself; give each node an index of its own: --node-rank";
+    CHECK(judgement.say == "a node at 10.0.0.2 was refused: gpt-1.gpt is " + what);
     JoinHello other = hello(1, "a");
     other.place = "gpt-0.gpt";
     CHECK_FALSE(judge_join(other, "10.0.0.2", terms, {}).refusal);
@@ -123,7 +123,7 @@ TEST_CASE("an open job takes nodes of other names, which may leave its own name 
   CHECK(open(other, JoinedNode{guest, "10.0.0.1"}).fence);
 }
 
-TEST_CASE("a guest with the name of a node of the job's own allocation does not replace that node") {
+TEST_CASE("a guest with the name of a node of the job's own allocation does not replace it") {
   const auto open = [](const JoinHello& newcomer, const JoinHello& present, bool silent = false) {
     return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, silent, /*open=*/true},
                       JoinedNode{present, "10.0.0.1"});
@@ -136,8 +136,8 @@ TEST_CASE("a guest with the name of a node of the job's own allocation does not 
   REQUIRE(refused.refusal);
   CHECK(refused.refusal->final);
   CHECK(refused.refusal->text ==
-        "gpt-1.gpt is a node of the job's own allocation, and its agent is connected; give the node "
-        "of another allocation another name: --node-name NAME");
+        "gpt-1.gpt is a node of the job's own allocation, and its agent is connected; give the "
+        "node of another allocation another name: --node-name NAME");
   CHECK(refused.say ==
         "two nodes say that they are gpt-1.gpt: gpt-1 at 10.0.0.2 (b) and gpt-1 at 10.0.0.1 (a); "
         "the node of another allocation is refused");
