@@ -85,7 +85,8 @@ class ClusterJob {
         const std::string news = meanwhile ? policy.unscheduled_news(*meanwhile) : "";
         if (!news.empty()) say_line(news);
       });
-      policy.output_ended(seconds(Clock::now()), last ? std::optional(seconds(*last)) : std::nullopt);
+      policy.output_ended(seconds(Clock::now()),
+                          last ? std::optional(seconds(*last)) : std::nullopt);
     }
   }
 
@@ -162,7 +163,7 @@ class ClusterJob {
     if (!main) return look;
     const std::string pods = call({"get", "pods", "-l", label_of(request_), "-o", "json"},
                                   "the pods of the job cannot be looked up");
-    look.root = root_pod(request_.kind, pods);
+    look.root = root_pod(request_.kind, request_.name, pods);
     look.unscheduled = unscheduled(pods);
     look.end = end_of(*main);
     if (!look.root && !look.end)

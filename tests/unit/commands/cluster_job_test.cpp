@@ -29,36 +29,41 @@ TEST_CASE("the root pod is the newest one of index 0, or the launcher") {
   const std::string pods =
       list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})"),
             pod("gpt-1-b", 3, "1", kRunning), pod("gpt-0-c", 2, "0", kRunning)});
-  const auto root = root_pod(ManifestKind::indexed, pods);
+  const auto root = root_pod(ManifestKind::indexed, "gpt", pods);
   REQUIRE(root);
   CHECK(root->name == "gpt-0-c");
   CHECK(root->started);
   CHECK(root->running);
   CHECK(!root->code);
-  const auto first = root_pod(ManifestKind::jobset,
+  const auto first = root_pod(ManifestKind::jobset, "gpt",
                               list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})")}));
   CHECK(first->code == 143);
   CHECK(!first->running);
-  CHECK(root_pod(ManifestKind::mpijob, list({pod("gpt-worker-0", 1, "", kRunning),
+  CHECK(root_pod(ManifestKind::mpijob, "gpt", list({pod("gpt-worker-0", 1, "", kRunning),
                                              pod("gpt-launcher-x", 1, "", kRunning)}))
             ->name == "gpt-launcher-x");
-  CHECK(root_pod(ManifestKind::volcano,
+  // The job's own name may contain the word.
+  CHECK(root_pod(ManifestKind::trainjob, "gpt-launcher",
+                 list({pod("gpt-launcher-launcher-0-0-x", 1, "", kRunning),
+                       pod("gpt-launcher-node-0-0-y", 2, "", kRunning)}))
+            ->name == "gpt-launcher-launcher-0-0-x");
+  CHECK(root_pod(ManifestKind::volcano, "gpt",
                  list({pod("gpt-node-1", 1, "", kRunning), pod("gpt-node-0", 1, "", kRunning)}))
             ->name == "gpt-node-0");
   for (const char* nothing :
        {"", "{}", "[]", "null", R"({"items":[]})", R"({"items":[{}]})", "{\"items\":7"})
-    CHECK(!root_pod(ManifestKind::indexed, nothing));
+    CHECK(!root_pod(ManifestKind::indexed, "gpt", nothing));
 }
 
 TEST_CASE("a pod that has not started says why") {
   const auto root =
-      root_pod(ManifestKind::indexed,
+      root_pod(ManifestKind::indexed, "gpt",
                list({pod("gpt-0-a", 1, "0",
                          R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")}));
   CHECK(!root->started);
   CHECK(root->waiting == "ImagePullBackOff: no such image");
   const auto unplaced = root_pod(
-      ManifestKind::indexed,
+      ManifestKind::indexed, "gpt",
       R"({"items":[{"metadata":{"name":"p","labels":{"batch.kubernetes.io/job-completion-index":"0"}},)"
       R"("status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",)"
       R"("message":"0/1 nodes are available: 1 Insufficient cpu."}]}}]})");
@@ -67,7 +72,7 @@ TEST_CASE("a pod that has not started says why") {
 
 TEST_CASE("each start of a container counts, and its last exit code stays known") {
   const auto root = root_pod(
-      ManifestKind::mpijob,
+      ManifestKind::mpijob, "gpt",
       R"({"items":[{"metadata":{"name":"gpt-launcher","uid":"u"},"status":{"containerStatuses":[)"
       R"({"restartCount":2,"state":{"waiting":{"reason":"CrashLoopBackOff"}},)"
       R"("lastState":{"terminated":{"exitCode":65}}}]}}]})");
