@@ -25,6 +25,7 @@
 #include "launcher/commands/start/gather.h"
 #include "launcher/commands/start/guests.h"
 #include "launcher/commands/start/job_request.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
@@ -139,16 +140,24 @@ class JoinedJob {
     told_ = own;
   }
 
+  void say_told(const std::vector<std::string>& places, int signo) const {
+    say(fmt::format("{} ({})", names_with(places, "was told to end", "were told to end"),
+                    signal_name(signo)));
+  }
+
   void leave_alone(const std::string& place, int signo) {
-    say(fmt::format("{} was told to end ({})", place, signal_name(signo)));
+    const bool later = !leavers_.empty();  // the line comes with those of the other leavers
+    if (later) more_told_[signo].push_back(place);
+    if (!later) say_told({place}, signo);
     leaves_with_[place] = contract::kExitSignalBase + signo;
     if (!orders_) return let_go(place);  // the ranks are not placed yet
     // The ranks of a guest in Slurm have got the same signal and will end.
     if (setup_.decide_after.count() > 0) return orders_->leave({place});
     leavers_.push_back(place);
-    if (leavers_.size() > 1) return;
+    if (later) return;
     stop_delay_.expires_after(kLeaversTogether);
     stop_delay_.async_wait([this](const asio::error_code& error) {
+      for (const auto& [told, places] : std::exchange(more_told_, {})) say_told(places, told);
       const auto leavers = std::exchange(leavers_, {});
       if (!error && orders_) orders_->leave(leavers);
     });
@@ -318,6 +327,7 @@ class JoinedJob {
   asio::steady_timer stop_delay_{io_};
   std::map<std::string, int> leaves_with_;  // exit codes of places that were told to end
   std::vector<std::string> leavers_;        // those of which the job has not heard yet
+  std::map<int, std::vector<std::string>> more_told_;  // of them those without a line, by signal
   std::optional<JobOrders> orders_;         // set while the job runs
   JoinServer server_;
   Guests guests_;

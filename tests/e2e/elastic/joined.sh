@@ -38,6 +38,7 @@ wait_for epoch_is_up 5 4
 kill "${pids[1]}" "${pids[second]}" "${pids[third]}"
 ends 143 0 1 second third
 must_say 0 '3 nodes and 3 ranks (before: 4 and 4)'
+must_say 0 'were told to end (SIGTERM)' # the second and the third in one line
 nothing_left || die "left: $(job_processes)"
 
 # Nodes without a list of names: they know the root's address. The root begins alone after --wait; others join and leave.
