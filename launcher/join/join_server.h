@@ -141,6 +141,7 @@ struct JoinServerEvents {
 /// run once the server is destroyed; events never come from inside a call.
 class JoinServer final : public Transport {
  public:
+  /// Waits up to 10 s for a port that is taken.
   /// Errors:  Error{system}: the port cannot be bound; the message names the likely holder.
   JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events);
   ~JoinServer() override {
@@ -180,6 +181,7 @@ class JoinServer final : public Transport {
   };
 
   asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
+  asio::error_code bind_own();
   void listen();
   void accept();
   void take(asio::ip::tcp::socket socket);
