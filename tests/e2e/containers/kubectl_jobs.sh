@@ -72,7 +72,7 @@ END
 run k8s run "${words[@]}" -- train
 expect 0 "output that breaks off"
 [ "$(cat out)" = $'step 3\nstep 4' ] || die "the output after a break: $(cat out)"
-[ "$(grep '^logs' cluster/calls | sed 's/=1[4-9]s/=Ns/')" = $'logs -f --tail=-1 gpt-0-a\nlogs -f --tail=-1 --since=Ns gpt-0-a' ] ||
+[ "$(grep '^logs' cluster/calls | sed "s/since=[0-9]*s/since=Ns/")" = $'logs -f --tail=-1 gpt-0-a\nlogs -f --tail=-1 --since=Ns gpt-0-a' ] ||
   die "the calls of kubectl logs: $(grep '^logs' cluster/calls)"
 grep -q 'kubectl logs has ended, but gpt-0-a is running' err || die "a line about the break"
 

@@ -52,7 +52,7 @@ nothing_left || die "left: $(job_processes)"
 
 # Pods with the network of their node: a joiner that waits for knocks on the root's port leaves it to a root on its node.
 shared() { # INDEX
-  KUBERNETES_SERVICE_HOST=10.0.0.1 POD_IP=127.0.0.1 peers=localhost,other.invalid \
+  KUBERNETES_SERVICE_HOST=10.0.0.1 POD_IP=127.0.0.1 peers=localhost,127.0.0.2 \
     node "$1" --nnodes 2 --join-port $((20000 + $$ % 10000)) --wait 20s -- true
 }
 shared 1
