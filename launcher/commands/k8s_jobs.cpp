@@ -69,24 +69,35 @@ class ClusterJob {
   /// Returns the job's exit code.
   int follow(std::chrono::seconds wait) {
     FollowJob policy(request_.name, static_cast<int>(wait.count()));
-    for (const Clock::time_point begun = Clock::now();; std::this_thread::sleep_for(kLookEvery)) {
-      const auto since = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begun);
+    const auto seconds = [begun = Clock::now()](Clock::time_point at) {
+      return static_cast<int>(std::chrono::floor<std::chrono::seconds>(at - begun).count());
+    };
+    for (;; std::this_thread::sleep_for(kLookEvery)) {
       const std::optional<ClusterLook> seen = try_look();
       if (!seen) continue;
-      const FollowStep step = policy.next(*seen, static_cast<int>(since.count()));
+      const FollowStep step = policy.next(*seen, seconds(Clock::now()));
       if (!step.say.empty()) say_line(step.say);
       if (step.hopeless) suspend();
       if (step.what == FollowStep::What::finish) return step.code;
       if (step.what != FollowStep::What::follow) continue;
-      kubectl_shown(in_space(request_, {"logs", "-f", "--tail=-1", step.pod}), [&] {
+      const auto last = kubectl_relayed(in_space(request_, logs_of(step)), [&] {
         const std::optional<ClusterLook> meanwhile = try_look();
         const std::string news = meanwhile ? policy.unscheduled_news(*meanwhile) : "";
         if (!news.empty()) say_line(news);
       });
+      policy.output_ended(seconds(Clock::now()),
+                          last ? std::optional(seconds(*last)) : std::nullopt);
     }
   }
 
  private:
+  static Words logs_of(const FollowStep& step) {
+    Words words = {"logs", "-f", "--tail=-1"};
+    if (step.since_s) words.push_back(fmt::format("--since={}s", *step.since_s));
+    words.push_back(step.pod);
+    return words;
+  }
+
   static void say_lines(std::string_view text) {
     while (!text.empty()) say_line(std::string(take_line(text)));
   }
@@ -152,7 +163,7 @@ class ClusterJob {
     if (!main) return look;
     const std::string pods = call({"get", "pods", "-l", label_of(request_), "-o", "json"},
                                   "the pods of the job cannot be looked up");
-    look.root = root_pod(request_.kind, pods);
+    look.root = root_pod(request_.kind, request_.name, pods);
     look.unscheduled = unscheduled(pods);
     look.end = end_of(*main);
     if (!look.root && !look.end)

@@ -117,6 +117,32 @@ std::string names_of(const std::vector<std::string>& places) {
   return places.front() + " to " + places.back();
 }
 
+bool is_place(const JoinTerms& terms, const std::string& name) {
+  return std::ranges::count(terms.places, name) > 0;
+}
+
+/// Returns the refusal of a node that has the name of the root's own node.
+JoinRefused clash_with_root(const JoinHello& hello, const JoinTerms& terms) {
+  const char* what =
+      terms.open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
+                 : "the place of the root itself; give each node an index of its own: --node-rank";
+  return final_refusal(contract::kExitConfig, fmt::format("{} is {}", hello.place, what));
+}
+
+/// Returns whether a node was started by the job itself, in a job that guests may join too. The job
+/// names itself to its own nodes; guests have only the key.
+bool is_own_node(const JoinHello& hello, const JoinTerms& terms) {
+  return terms.open && hello.job == terms.job && is_place(terms, hello.place);
+}
+
+JoinRefused guest_with_own_name(const JoinHello& hello) {
+  return final_refusal(contract::kExitConfig,
+                       fmt::format("{} is a node of the job's own allocation, and its agent is "
+                                   "connected; give the node of another allocation another name: "
+                                   "--node-name NAME",
+                                   hello.place));
+}
+
 std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms) {
   if (hello.version != kJoinVersion)
     return final_refusal(
@@ -129,8 +155,9 @@ std::optional<JoinRefused> misfit(const JoinHello& hello, const JoinTerms& terms
     return JoinRefused{false, contract::kExitUnreachable,
                        fmt::format("this is the root of job {}, and {} belongs to job {}",
                                    terms.job, hello.place, hello.job)};
+  if (!hello.place.empty() && hello.place == terms.own_place) return clash_with_root(hello, terms);
   if (terms.open && may_be_host_name(hello.place)) return std::nullopt;
-  if (std::find(terms.places.begin(), terms.places.end(), hello.place) == terms.places.end())
+  if (!is_place(terms, hello.place))
     return final_refusal(contract::kExitConfig,
                          fmt::format("{} is not a place of job {}, which has {} ({})", hello.place,
                                      terms.job, terms.places.size(), names_of(terms.places)));
@@ -202,10 +229,18 @@ JoinJudgement judge_join(const JoinHello& hello, const std::string& address, con
   }
   if (!present || present->hello.uid == hello.uid) return judgement;
   const std::string text = two_nodes(hello, address, *present);
-  const bool newer = terms.present_is_silent || hello.started >= present->hello.started;
-  const char* who =
-      terms.present_is_silent ? "; the old one is silent and gives way" : "; the newer one stays";
-  (newer ? judgement.fence : judgement.refusal) =
+  const bool is_own = is_own_node(hello, terms);
+  if (is_own_node(present->hello, terms) && !is_own && !terms.present_is_silent) {
+    judgement.refusal = guest_with_own_name(hello);
+    judgement.say = text + "; the node of another allocation is refused";
+    return judgement;
+  }
+  const bool older_gives_way = terms.present_is_silent || hello.started >= present->hello.started;
+  const bool guest_gives_way = is_own && !is_own_node(present->hello, terms);
+  const char* who = terms.present_is_silent ? "; the old one is silent and gives way"
+                    : guest_gives_way       ? "; the one of the job's own allocation stays"
+                                            : "; the newer one stays";
+  (older_gives_way || guest_gives_way ? judgement.fence : judgement.refusal) =
       final_refusal(contract::kExitUnreachable, text + who);
   judgement.say = text + who;
   return judgement;

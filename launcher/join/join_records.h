@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -119,12 +120,14 @@ struct JoinTerms {
   bool present_is_silent = false;  // no recent frame of the present node
   /// Nodes of other names may join too. Such a node need not name the job: the key says it.
   bool open = false;
+  std::string_view own_place{};  // place that the root fills itself; empty: none
 };
 
 /// Returns the decision about a hello: checks version, job, place, then age. `present`: the node
 /// that fills the place now, if any. The newer node stays (JoinHello::started). Clocks of nodes
 /// differ, so a silent node gives way to any other. A node that has only dialed again (equal uid)
-/// replaces itself. Pure.
+/// replaces itself. The root's own place is refused. In an open job, a node of `places` that the
+/// job has started itself (it names the job) keeps its place against guests of that name. Pure.
 JoinJudgement judge_join(const JoinHello& hello, const std::string& address, const JoinTerms& terms,
                          const std::optional<JoinedNode>& present);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
+#include <thread>
 #include <utility>
 
 #include "engine/base/contract.h"
@@ -20,6 +21,10 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::chrono::seconds kLeaveLimit{2};
+/// Where pods have the network of their node, a waiting node of the job may hold the port to hear
+/// the root's knock. It leaves the port to the root once a lookup has shown it the root's address.
+constexpr std::chrono::seconds kPortWait{10};
+constexpr std::chrono::milliseconds kPortRetry{200};
 constexpr std::size_t kMaxTold = 100;  // lines about refused connections
 
 /// Returns a quarter of the descriptors: agents and files need the rest.
@@ -55,7 +60,8 @@ JoinServer::JoinServer(asio::io_context& io, JoinServerOptions options, JoinServ
   look_later();
 }
 
-void JoinServer::listen() {
+/// Binds the port, and listens.
+asio::error_code JoinServer::bind_own() {
   const std::string& address = options_.bind_address;
   asio::error_code error;
   tcp::endpoint endpoint(tcp::v6(), options_.port);
@@ -64,6 +70,19 @@ void JoinServer::listen() {
   if (!error) error = bind(endpoint);
   if (error == asio::error::address_family_not_supported && address.empty())
     error = bind(tcp::endpoint(tcp::v4(), options_.port));  // a kernel without IPv6
+  return error;
+}
+
+void JoinServer::listen() {
+  const std::string& address = options_.bind_address;
+  asio::error_code error = bind_own();
+  const Clock::time_point until = Clock::now() + kPortWait;
+  while (error == asio::error::address_in_use && Clock::now() < until) {
+    say_once(fmt::format("port {} is taken on this machine; trying again for {} s", options_.port,
+                         kPortWait.count()));
+    std::this_thread::sleep_for(kPortRetry);
+    error = bind_own();
+  }
   if (error)
     throw Error(ErrorKind::system,
                 fmt::format("cannot listen on {}port {} for nodes that join: {}",
@@ -218,9 +237,11 @@ void JoinServer::on_hello(const Connection& connection, JoinHello& hello) {
   if (std::ranges::count(strangers_, connection) == 0) return;  // a second hello
   const auto found = places_.find(hello.place);
   const auto& present = found == places_.end() ? std::nullopt : found->second.node;
-  JoinJudgement judgement = judge_join(
-      hello, connection->peer_address(),
-      {options_.job, options_.places, present && is_silent(found->second), options_.open}, present);
+  JoinJudgement judgement =
+      judge_join(hello, connection->peer_address(),
+                 {options_.job, options_.places, present && is_silent(found->second), options_.open,
+                  options_.own_place},
+                 present);
   if (!judgement.say.empty()) say_once(judgement.say);
   if (judgement.refusal) return refuse_node(*connection, *judgement.refusal);
   std::erase(strangers_, connection);

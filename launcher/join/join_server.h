@@ -118,6 +118,7 @@ struct JoinServerOptions {
   JoinKey key;
   std::string job;                  // of JoinHello; a node of another job is refused and may retry
   std::vector<std::string> places;  // hosts that may join
+  std::string own_place{};          // of them the root's own, which no node may fill; may be empty
   bool open = false;  // nodes of other names may join too, and get places of their own
   std::uint16_t port = 0;           // 0: any free port
   std::string bind_address;         // numeric; empty: all addresses, IPv4 and IPv6
@@ -140,6 +141,7 @@ struct JoinServerEvents {
 /// run once the server is destroyed; events never come from inside a call.
 class JoinServer final : public Transport {
  public:
+  /// Waits up to 10 s for a port that is taken.
   /// Errors:  Error{system}: the port cannot be bound; the message names the likely holder.
   JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events);
   ~JoinServer() override {
@@ -179,6 +181,7 @@ class JoinServer final : public Transport {
   };
 
   asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
+  asio::error_code bind_own();
   void listen();
   void accept();
   void take(asio::ip::tcp::socket socket);

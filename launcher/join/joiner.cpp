@@ -74,12 +74,15 @@ class Joiner {
   // Connection to the root.
 
   void dial() {
-    if (!code_) dial_.start([this](DialResult result) { dialed(std::move(result)); });
+    // A knock may have begun an attempt while the timer's handler was already queued.
+    if (code_ || connection_ || dial_.under_way()) return;
+    dial_.start([this](DialResult result) { dialed(std::move(result)); });
   }
 
   void dialed(DialResult result) {
     if (code_) return;
     root_ = result.root;
+    leave_port_to_root(result.addresses);
     if (!result.socket) return retry(std::move(result.problem), result.retry_after);
     connection_ = std::make_shared<JoinConnection>(
         std::move(*result.socket), TlsSession::Side::joiner, setup_.key,
@@ -88,6 +91,15 @@ class Joiner {
             .on_record = [this](const auto&, JoinRecord& record) { on_record(record); },
             .on_end = [this](const auto&, const std::string& why, bool) { on_lost(why); }});
     connection_->start();
+  }
+
+  /// Where pods have the network of their node, the root may be on this one. It needs the port, and
+  /// its knock would say nothing new.
+  void leave_port_to_root(const std::vector<asio::ip::address>& root) {
+    const auto is_here = [this](const asio::ip::address& address) {
+      return address.to_string() == setup_.knocks_at;
+    };
+    if (std::ranges::any_of(root, is_here)) knocks_.reset();
   }
 
   void on_knock(const std::string& address) {

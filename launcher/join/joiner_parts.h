@@ -126,6 +126,7 @@ struct DialResult {
   std::string root;                         // "gpt-0.gpt:29400"
   std::string problem;                      // stage and cause, if there is no socket
   std::chrono::milliseconds retry_after{};  // earliest next attempt, if there is no socket
+  std::vector<asio::ip::address> addresses{};  // of the root; empty: unknown
 };
 
 /// Looks up the root's name and dials its addresses. Each attempt takes the next one. Names are
@@ -135,7 +136,11 @@ class RootDial {
  public:
   RootDial(asio::io_context& io, std::vector<RootAddress> roots, std::chrono::milliseconds silence)
       : io_(io), roots_(std::move(roots)), dead_after_(silence), names_(io) {}
+  /// Returns whether an attempt is under way.
+  [[nodiscard]] bool under_way() const { return done_ != nullptr; }
+  /// Gives up an attempt that is under way, whose `done` does not come, and begins another one.
   void start(std::function<void(DialResult)> done) {
+    attempt_.reset();
     done_ = std::move(done);
     root_ = roots_[next_++ % roots_.size()];
     names_.look_up(root_.host, [this, attempt = ++attempts_](const DnsResult& result) {
@@ -160,6 +165,7 @@ class RootDial {
   static constexpr std::chrono::milliseconds kLastRetry{1000};
 
   void connect(const DnsResult& result) {
+    addresses_ = result.addresses;
     if (result.addresses.empty()) {
       const double random = std::uniform_real_distribution<>(0, 1)(generator_);
       return finish(
@@ -192,7 +198,7 @@ class RootDial {
   void finish(std::optional<asio::ip::tcp::socket> socket, std::string problem = {},
               std::chrono::milliseconds pause = {}) {
     std::exchange(done_, nullptr)({std::move(socket), fmt::format("{}:{}", root_.host, root_.port),
-                                   std::move(problem), pause});
+                                   std::move(problem), pause, addresses_});
   }
 
   asio::io_context& io_;
@@ -205,6 +211,7 @@ class RootDial {
   int looks_ = 0;  // consecutive lookups that found nothing
   std::chrono::milliseconds retry_ = kFirstRetry;
   RootAddress root_;
+  std::vector<asio::ip::address> addresses_;  // of root_
   std::unique_ptr<ConnectAttempt> attempt_;
   std::function<void(DialResult)> done_;
 };

@@ -37,7 +37,12 @@ std::string reason_of(const Json& state) {
   return reason + (reason.empty() || message.empty() ? "" : ": ") + message;
 }
 
-bool is_root(ManifestKind kind, const Json& pod) {
+/// Returns whether `name` is `first`, or begins with it and a '-'.
+bool is_or_continues(std::string_view name, std::string_view first) {
+  return name.starts_with(first) && (name.size() == first.size() || name[first.size()] == '-');
+}
+
+bool is_root(ManifestKind kind, std::string_view job, const Json& pod) {
   const std::string name = text_at(pod, "/metadata/name");
   const auto label = [&](const char* key) {
     const Json labels = at(pod, "/metadata/labels");
@@ -48,7 +53,7 @@ bool is_root(ManifestKind kind, const Json& pod) {
     case ManifestKind::mpijob:
     case ManifestKind::trainjob:
     case ManifestKind::etjob:
-      return name.find("-launcher") != std::string::npos;
+      return is_or_continues(name, fmt::format("{}-launcher", job));
     case ManifestKind::volcano:
       return name.ends_with("-node-0");
     case ManifestKind::lws:
@@ -90,10 +95,10 @@ std::string_view resource_of(ManifestKind kind) {
   return kResources[static_cast<std::size_t>(kind)];
 }
 
-std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods) {
+std::optional<RootPod> root_pod(ManifestKind kind, std::string_view job, std::string_view pods) {
   Json newest;
   for (const Json& pod : at(parsed(pods), "/items")) {
-    if (!is_root(kind, pod)) continue;
+    if (!is_root(kind, job, pod)) continue;
     // Times of equal form are ordered as text.
     const char* const kCreated = "/metadata/creationTimestamp";
     if (newest.is_null() || text_at(pod, kCreated) >= text_at(newest, kCreated)) newest = pod;
@@ -105,7 +110,8 @@ std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods) {
   RootPod root{.name = text_at(newest, "/metadata/name"),
                .uid = fmt::format("{}/{}", text_at(newest, "/metadata/uid"),
                                   starts.is_number_integer() ? starts.get<int>() : 0)};
-  root.started = !ended.is_null() || !at(container, "/state/running").is_null();
+  root.running = !at(container, "/state/running").is_null();
+  root.started = root.running || !ended.is_null();
   for (const char* path : {"/state/terminated/exitCode", "/lastState/terminated/exitCode"})
     if (const Json code = at(container, path); !root.code && code.is_number_integer())
       root.code = code.get<int>();
@@ -152,7 +158,7 @@ std::string newest_warning(const std::string& job, std::string_view events) {
   std::pair<std::string, std::string> newest;
   for (const Json& event : at(parsed(events), "/items")) {
     const std::string name = text_at(event, "/involvedObject/name");
-    if (name != job && !name.starts_with(job + "-")) continue;
+    if (!is_or_continues(name, job)) continue;
     const std::string last = text_at(event, "/lastTimestamp");
     newest = std::max(newest, {last, reason_of(event)});
   }

@@ -18,11 +18,13 @@ struct RootPod {
   std::string name;
   std::string uid;            // another one after each start of its container
   bool started = false;       // its container runs or has ended
+  bool running = false;       // its container runs
   std::optional<int> code{};  // of its container, the last time that it ended
   std::string waiting{};      // why it has not started: "ImagePullBackOff: ..."
 };
-/// Finds the newest root pod in a list of the job's pods (kubectl get pods -o json).
-std::optional<RootPod> root_pod(ManifestKind kind, std::string_view pods);
+/// Finds the newest root pod of the job with this name in a list of the job's pods (kubectl get pods
+/// -o json).
+std::optional<RootPod> root_pod(ManifestKind kind, std::string_view job, std::string_view pods);
 
 /// Returns which pods no node takes, and why: "1 of 2 pods: gpt-1-x: 0/3 nodes are available: ...";
 /// empty: none.

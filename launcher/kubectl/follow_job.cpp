@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/base/contract.h"
 
 namespace ds::launcher {
@@ -12,6 +14,13 @@ namespace {
 constexpr int kQuietSeconds = 5;
 /// Jobs with a policy for exit codes end within this time.
 constexpr int kEndsWithin = 8;
+/// Pauses in seconds before output is asked for again. A root that has just ended is often still
+/// listed as running for a few seconds.
+constexpr int kFirstPause = 5;
+constexpr int kLongestPause = 30;
+/// kubectl counts --since from the time at which the kubelet gets the request. A start of kubectl
+/// that takes up to so many seconds loses no line; some lines come twice.
+constexpr int kOverlap = 10;
 
 bool is_final(int code) {
   return code == contract::kExitUsage || code == contract::kExitConfig ||
@@ -46,6 +55,23 @@ std::optional<FollowStep> FollowJob::give_up(int seconds) {
       .hopeless = true};
 }
 
+void FollowJob::output_ended(int seconds, std::optional<int> last_s) {
+  pause_ = last_s ? kFirstPause : std::clamp(2 * pause_, kFirstPause, kLongestPause);
+  again_at_ = seconds + pause_;
+  if (last_s) last_output_ = last_s;
+}
+
+FollowStep FollowJob::follow_again(const std::string& pod, int seconds) const {
+  FollowStep step{.what = FollowStep::What::follow, .pod = pod};
+  if (last_output_) step.since_s = seconds - *last_output_ + kOverlap;
+  if (pause_ == kFirstPause)  // not for every attempt in a row
+    step.say = fmt::format(
+        "kubectl logs has ended, but {} is running: following its output again; its last lines may "
+        "come twice",
+        pod);
+  return step;
+}
+
 std::string FollowJob::unscheduled_news(const ClusterLook& look) {
   if (look.unscheduled == unscheduled_) return {};
   unscheduled_ = look.unscheduled;
@@ -61,11 +87,15 @@ FollowStep FollowJob::next(const ClusterLook& look, int seconds) {
   if (look.root && look.root->started && look.root->uid != followed_) {
     started_ = true;
     followed_ = look.root->uid;
+    last_output_.reset();
+    pause_ = 0;
     return {.what = FollowStep::What::follow, .pod = look.root->name};
   }
   if (look.root && look.root->code) code_ = look.root->code;
   if (look.end) return finish(look);
   if (const std::optional<FollowStep> end = give_up(seconds)) return *end;
+  if (look.root && look.root->running && pause_ > 0 && seconds >= again_at_)
+    return follow_again(look.root->name, seconds);
   if (!started_ && seconds >= deadline_s_)
     return {
         .what = FollowStep::What::finish,

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/base/deadline.h"
 
 namespace ds::launcher {
 
@@ -17,8 +20,14 @@ struct KubectlResult {
 /// request has a deadline of 60 s.   Errors:  Error{config} without kubectl, Error{system}.
 KubectlResult kubectl(std::vector<std::string> words, const std::string& input = {});
 
-/// Runs kubectl with this process's standard output and error, as for `logs -f`. Returns its code.
-/// Calls `meanwhile` every 10 s while it runs.   Errors:  as above.
-int kubectl_shown(std::vector<std::string> words, const std::function<void()>& meanwhile = {});
+/// Runs kubectl with this process's standard output and error. Returns its code.
+/// Errors:  as above.
+int kubectl_shown(std::vector<std::string> words);
+
+/// Runs kubectl as for `logs -f`: copies its output to standard output until it ends, and calls
+/// `meanwhile` every 10 s. An exception of `meanwhile` ends kubectl. Returns when the last output
+/// came; nothing if there was none.   Errors:  as above.
+std::optional<Clock::time_point> kubectl_relayed(std::vector<std::string> words,
+                                                 const std::function<void()>& meanwhile);
 
 }  // namespace ds::launcher

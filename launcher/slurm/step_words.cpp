@@ -104,6 +104,12 @@ std::string join_lines(const JoinerSetup& join) {
   return text + fmt::format("wait {}\nsilence {}\nend\n", join.wait.count(), join.silence.count());
 }
 
+std::string guest_command(const RootAddress& root) {
+  const bool v6 = root.host.find(':') != std::string::npos;
+  return fmt::format("dslaunch agent --join --root {}:{} --key-file FILE",
+                     v6 ? "[" + root.host + "]" : root.host, root.port);
+}
+
 bool join_lines_end(std::string_view text) {
   return text.starts_with("end\n") || text.find("\nend\n") != std::string_view::npos;
 }

@@ -20,6 +20,10 @@ JoinerSetup parse_join_lines(std::string_view text);
 /// Returns whether the text contains all lines.
 bool join_lines_end(std::string_view text);
 
+/// Returns the command by which nodes of other allocations join:
+/// `dslaunch agent --join --root [fd00::1]:29400 --key-file FILE`.
+std::string guest_command(const RootAddress& root);
+
 /// One srun that starts agents.
 struct StepCommand {
   std::vector<std::string> words{};

@@ -1,8 +1,8 @@
 // Checks a train.toml before any rank starts, so that a mistake in it reaches no node.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
 
 #include "launcher/hosts/placement.h"
 #include "launcher/job/job.h"
@@ -17,7 +17,10 @@ struct ConfigCheck {
 /// Runs `dsrunner --check` as rank 0 of the placement. `program`: dsrunner, train.toml, overrides.
 /// If that rank will not run `here`, only the configuration itself is checked: data and memory of
 /// the other machine are not known. The output goes to standard error. Without a dsrunner here
-/// nothing is checked.   Errors:  Error{system} if it cannot be started.
-ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here);
+/// nothing is checked. `goes_on` is called every 50 ms meanwhile, as a check may take minutes; if
+/// it returns false, dsrunner is killed. It may be empty.
+/// Errors:  Error{system} if dsrunner cannot be started.
+ConfigCheck check_config(const Program& program, const PlacedJob& placed, bool here,
+                         const std::function<bool()>& goes_on = {});
 
 }  // namespace ds::launcher

@@ -8,7 +8,6 @@
 #include <ranges>
 
 #include "engine/base/contract.h"
-#include "engine/base/deadline.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/join/knock.h"
@@ -29,7 +28,7 @@ constexpr auto kSettled = 5s;  // the pods that a controller creates together ha
 class NodeGathering {
  public:
   NodeGathering(asio::io_context& io, JoinServer& server, const GatherRequest& request)
-      : server_(server), request_(request) {
+      : server_(server), request_(request), last_call_(request.last_call) {
     next_knock_ = started_ + std::min<Clock::duration>(kKnockEvery, request.wait / 2);
     if (request_.dial_of) knocker_.emplace(io, request_.port);
   }
@@ -44,15 +43,14 @@ class NodeGathering {
   /// Returns whether the job may begin with the nodes that are there.
   bool complete(const std::vector<std::string>& names) {
     const std::size_t count = here(names);
+    const bool enough = !request_.least || count >= *request_.least;
+    const bool called = last_call_.is_over(enough, Clock::now());
     if (request_.most && count >= *request_.most) return true;
     const auto comes = [this](const std::string& place) {
       return !request_.is_out || !request_.is_out(place);
     };
     if (std::ranges::any_of(names, comes)) return false;
-    if (names.empty() && !request_.guests) return true;
-    if (request_.least && count < *request_.least) return false;
-    if (!enough_since_) enough_since_ = Clock::now();
-    return Clock::now() - *enough_since_ >= request_.last_call;
+    return called || (names.empty() && !request_.guests);
   }
 
   /// Prints lines and starts lookups when their time has come. Returns how the wait ends; nothing
@@ -141,7 +139,7 @@ class NodeGathering {
   std::size_t missing_ = 0;
   Clock::time_point asked_ = started_;
   Clock::time_point next_knock_;
-  std::optional<Clock::time_point> enough_since_;
+  LastCall last_call_;
 };
 
 }  // namespace

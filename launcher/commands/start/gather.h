@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/deadline.h"
 #include "launcher/join/join_server.h"
 
 namespace ds::launcher {
@@ -46,6 +47,23 @@ struct Gathered {
 /// Runs `io` until all places have joined. From 10 s on, a line every 10 s names the missing
 /// places; the waiting nodes get it too. A signal ends the wait with 128 + signal.
 Gathered gather(asio::io_context& io, JoinServer& server, const GatherRequest& request);
+
+/// Time for further nodes, once enough are there. It begins again whenever there were too few.
+/// Pure.
+class LastCall {
+ public:
+  explicit LastCall(std::chrono::milliseconds length) : length_(length) {}
+  /// Returns whether enough nodes have been there for that time.
+  bool is_over(bool enough, Clock::time_point now) {
+    if (!enough) since_.reset();
+    if (enough && !since_) since_ = now;
+    return since_ && now - *since_ >= length_;
+  }
+
+ private:
+  std::chrono::milliseconds length_;
+  std::optional<Clock::time_point> since_;
+};
 
 /// Returns the line "3 of 4 nodes are here after 20 s; missing: gpt-2.gpt: no DNS record". `all`
 /// counts all places, also those that are here. Pure.

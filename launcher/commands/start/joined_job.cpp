@@ -25,6 +25,7 @@
 #include "launcher/commands/start/gather.h"
 #include "launcher/commands/start/guests.h"
 #include "launcher/commands/start/job_request.h"
+#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/placement.h"
 #include "launcher/job/verdict.h"
 #include "launcher/transport/local_transport.h"
@@ -94,6 +95,7 @@ class JoinedJob {
     JoinServerOptions server{.key = setup_.key,
                              .job = setup_.job,
                              .places = {},
+                             .own_place = setup_.own_place.value_or(""),
                              .open = setup_.open.has_value(),
                              .port = setup_.port,
                              .bind_address = setup_.bind_address,
@@ -114,7 +116,7 @@ class JoinedJob {
   /// When one node asks to stop, the whole job stops, unless the number of its nodes may change.
   /// Later requests of the same kind change nothing.
   void leave(const std::string& place, int signo) {
-    const bool together = setup_.decide_after.count() > 0 && !guests_.is_guest(place);
+    const bool together = setup_.decide_after.count() > 0 && !is_from_elsewhere(place);
     if (options_.failure.nodes && !together) return leave_alone(place, signo);
     if (!stop_requests_.counts(place)) return;
     if (setup_.decide_after.count() == 0) return decide(place, signo);
@@ -124,6 +126,13 @@ class JoinedJob {
     });
   }
 
+  /// Returns whether the job has not started this node itself: a guest, or a node that fills the
+  /// place of a lost one from another allocation.
+  [[nodiscard]] bool is_from_elsewhere(const std::string& place) const {
+    const JoinedNode* const node = server_.node(place);
+    return guests_.is_guest(place) || (node != nullptr && node->hello.job != setup_.job);
+  }
+
   void decide(const std::string& place, int signo) {
     say(fmt::format("{} was told to stop ({}); stopping the job", place, signal_name(signo)));
     const int own = signo == SIGHUP || signo == SIGINT ? signo : SIGTERM;
@@ -131,16 +140,24 @@ class JoinedJob {
     told_ = own;
   }
 
+  void say_told(const std::vector<std::string>& places, int signo) const {
+    say(fmt::format("{} ({})", names_with(places, "was told to end", "were told to end"),
+                    signal_name(signo)));
+  }
+
   void leave_alone(const std::string& place, int signo) {
-    say(fmt::format("{} was told to end ({})", place, signal_name(signo)));
+    const bool later = !leavers_.empty();  // the line comes with those of the other leavers
+    if (later) more_told_[signo].push_back(place);
+    if (!later) say_told({place}, signo);
     leaves_with_[place] = contract::kExitSignalBase + signo;
     if (!orders_) return let_go(place);  // the ranks are not placed yet
     // The ranks of a guest in Slurm have got the same signal and will end.
     if (setup_.decide_after.count() > 0) return orders_->leave({place});
     leavers_.push_back(place);
-    if (leavers_.size() > 1) return;
+    if (later) return;
     stop_delay_.expires_after(kLeaversTogether);
     stop_delay_.async_wait([this](const asio::error_code& error) {
+      for (const auto& [told, places] : std::exchange(more_told_, {})) say_told(places, told);
       const auto leavers = std::exchange(leavers_, {});
       if (!error && orders_) orders_->leave(leavers);
     });
@@ -227,12 +244,26 @@ class JoinedJob {
     return epoch;
   }
 
+  /// Handles what has come, and returns whether a signal is part of it.
+  bool poll_told() {
+    io_.restart();
+    io_.poll();
+    return told_.has_value();
+  }
+
+  int finish_told() {
+    return finish(contract::kExitSignalBase + *told_, fmt::format("stopped by signal {}", *told_));
+  }
+
   int run_placed(JobParts parts) {
     const std::vector<Host> hosts = hosts_with_slots();
     PlacedJob placed = place_job(options_, hosts, first_epoch(hosts));
     if (options_.train) {
+      // The joined nodes need a root that is not silent meanwhile.
       const ConfigCheck check = check_config(parts.programs.front(), placed,
-                                             is_own(placed.placement.nodes.front().host.name));
+                                             is_own(placed.placement.nodes.front().host.name),
+                                             [this] { return !poll_told(); });
+      if (told_) return finish_told();
       if (check.code != 0) return finish(check.code, check.problem);
     }
     std::vector<NodeRoute> routes;
@@ -260,11 +291,7 @@ class JoinedJob {
     request.heeds_signal = [this] { return stop_requests_.counts({}); };
     std::string verdict;
     request.on_verdict = [&verdict](const std::string& json) { verdict = json; };
-    io_.restart();
-    io_.poll();
-    if (told_)
-      return finish(contract::kExitSignalBase + *told_,
-                    fmt::format("stopped by signal {}", *told_));
+    if (poll_told()) return finish_told();
     const int code = run_job(io_, std::move(request));
     return finish(code, verdict);
   }
@@ -300,6 +327,7 @@ class JoinedJob {
   asio::steady_timer stop_delay_{io_};
   std::map<std::string, int> leaves_with_;  // exit codes of places that were told to end
   std::vector<std::string> leavers_;        // those of which the job has not heard yet
+  std::map<int, std::vector<std::string>> more_told_;  // of them those without a line, by signal
   std::optional<JobOrders> orders_;         // set while the job runs
   JoinServer server_;
   Guests guests_;

@@ -206,10 +206,7 @@ int run_slurm_job(const Options& options, const Allocation& allocation, std::vec
     join.wait = kAgentsWait;
     join.silence = options.failure.node_timeout;
     steps.emplace(io, commands, join_lines(join), say_line);
-    if (setup.open)
-      say_line(
-          fmt::format("other nodes join by: dslaunch agent --join --root {}:{} --key-file FILE",
-                      join.roots.front().host, server.port()));
+    if (setup.open) say_line("other nodes join by: " + guest_command(join.roots.front()));
   };
   setup.stage_of = [](const std::string&) { return std::string("srun has not started it yet"); };
   setup.decide_after = kSlurmTellsAll;

@@ -58,6 +58,24 @@ grep -q 'kind: Secret' cluster/applied || die "a Secret is made where there is n
 grep -q '^delete services,configmaps,secrets -l dslaunch.io/job=gpt' cluster/calls || die "leftovers are removed first"
 grep -q '^patch secret/gpt-token .*"uid":"7"' cluster/calls || die "the Secret belongs to the job"
 
+# kubectl logs ends while the pod runs on: it is called again, for what came since.
+fresh
+printf '. ./functions\nobject >job\npods "$(pod gpt-0-a 1 '"'"'"running":{}'"'"')" >pods\n' >cluster/on_apply
+echo 'step 3' >cluster/logs.gpt-0-a
+cat >cluster/after.gpt-0-a <<'END'
+. ./functions
+echo 'step 4' >logs.gpt-0-a
+[ ! -e broken ] || pods "$(pod gpt-0-a 1 '"terminated":{"exitCode":0}')" >pods
+[ ! -e broken ] || object '{"type":"Complete","status":"True"}' >job
+: >broken
+END
+run k8s run "${words[@]}" -- train
+expect 0 "output that breaks off"
+[ "$(cat out)" = $'step 3\nstep 4' ] || die "the output after a break: $(cat out)"
+[ "$(grep '^logs' cluster/calls | sed "s/since=[0-9]*s/since=Ns/")" = $'logs -f --tail=-1 gpt-0-a\nlogs -f --tail=-1 --since=Ns gpt-0-a' ] ||
+  die "the calls of kubectl logs: $(grep '^logs' cluster/calls)"
+grep -q 'kubectl logs has ended, but gpt-0-a is running' err || die "a line about the break"
+
 # The same name again: refused, and nothing is touched.
 : >cluster/calls
 run k8s run "${words[@]}" -- train

@@ -38,6 +38,7 @@ wait_for epoch_is_up 5 4
 kill "${pids[1]}" "${pids[second]}" "${pids[third]}"
 ends 143 0 1 second third
 must_say 0 '3 nodes and 3 ranks (before: 4 and 4)'
+must_say 0 'were told to end (SIGTERM)' # the second and the third in one line
 nothing_left || die "left: $(job_processes)"
 
 # Nodes without a list of names: they know the root's address. The root begins alone after --wait; others join and leave.
@@ -59,6 +60,10 @@ ends 69 other
 open other n8 --job-id another --wait 2s
 ends 69 other
 must_say other "this is the root of job $net.11:29400, and n8 belongs to job another"
+open clone "$net.11" --wait 20s # as a machine with the root's host name
+ends 65 clone
+must_say clone "$net.11 is the name of the root itself; give each node a name of its own: --node-name NAME"
+must_say root "$net.11 is the name of the root itself"
 open newer n7 --wait 20s # a second node of that name: the older one ends, and its ranks with it
 ends 69 guest
 wait_for epoch_is_up 2 1

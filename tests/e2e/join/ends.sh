@@ -93,4 +93,16 @@ ends 0 0 1
 for i in 0 1; do node $i --on-success idle -- false; done
 ends 1 0 1
 nothing_left || die "left: $(job_processes)"
+
+# TERM while the root checks a train.toml, which may take minutes.
+mkdir slow
+cp "$dslaunch" slow/
+printf '#!/bin/sh\n: >checking\nexec sleep 60\n' >slow/dsrunner
+chmod +x slow/dsrunner
+: >train.toml
+for i in 0 1; do dslaunch=$work/slow/dslaunch node $i train.toml; done
+wait_for files_there checking
+kill -TERM "${pids[0]}"
+ends 143 0 1
+nothing_left || die "left: $(job_processes)"
 echo OK

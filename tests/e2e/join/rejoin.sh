@@ -49,4 +49,17 @@ for i in 1 2; do wait_for joined_twice $i; done
 kill -TERM "${pids[again]}"
 ends 143 again 1 2
 nothing_left || die "left: $(job_processes)"
+
+# Pods with the network of their node: a joiner that waits for knocks on the root's port leaves it to a root on its node.
+shared() { # INDEX
+  KUBERNETES_SERVICE_HOST=10.0.0.1 POD_IP=127.0.0.1 peers=localhost,127.0.0.2 \
+    node "$1" --nnodes 2 --join-port $((20000 + $$ % 10000)) --wait 20s -- true
+}
+shared 1
+listens() { ss -Hltn "sport = $((20000 + $$ % 10000))" | grep -q 127.0.0.1; }
+wait_for listens
+shared 0
+ends 0 0 1
+must_say 0 "port $((20000 + $$ % 10000)) is taken on this machine; trying again for 10 s"
+nothing_left || die "left: $(job_processes)"
 echo OK

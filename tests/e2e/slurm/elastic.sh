@@ -62,7 +62,10 @@ until_true 30 job_is_gone "$guest" || die "the second allocation does not end"
 pgrep -f "dslaunch agent --join --root" > /dev/null && die "an agent is left on n4"
 goes_on "without n4"
 
-# A wrong key, and too many ranks on a node, disturb nobody.
+# An agent of another allocation on a node that the job's own allocation uses, and a wrong key, disturb nobody.
+run env SLURMD_NODENAME=n1 "$dslaunch" agent --join --root 10.91.0.1:$port --key-file key --wait 5s
+expect 65 "an agent with the name of a node of the job"
+grep -q "n1 is a node of the job's own allocation.*--node-name NAME" err || die "the agent does not say which name clashes"
 openssl rand -hex 32 > other_key
 run env SLURMD_NODENAME=n9 "$dslaunch" agent --join --root 10.91.0.1:$port --key-file other_key --wait 2s
 expect 69 "an agent with another key"

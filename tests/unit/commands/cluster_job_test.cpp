@@ -29,34 +29,41 @@ TEST_CASE("the root pod is the newest one of index 0, or the launcher") {
   const std::string pods =
       list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})"),
             pod("gpt-1-b", 3, "1", kRunning), pod("gpt-0-c", 2, "0", kRunning)});
-  const auto root = root_pod(ManifestKind::indexed, pods);
+  const auto root = root_pod(ManifestKind::indexed, "gpt", pods);
   REQUIRE(root);
   CHECK(root->name == "gpt-0-c");
   CHECK(root->started);
+  CHECK(root->running);
   CHECK(!root->code);
-  const auto first = root_pod(ManifestKind::jobset,
+  const auto first = root_pod(ManifestKind::jobset, "gpt",
                               list({pod("gpt-0-a", 1, "0", R"("terminated":{"exitCode":143})")}));
   CHECK(first->code == 143);
-  CHECK(root_pod(ManifestKind::mpijob, list({pod("gpt-worker-0", 1, "", kRunning),
+  CHECK(!first->running);
+  CHECK(root_pod(ManifestKind::mpijob, "gpt", list({pod("gpt-worker-0", 1, "", kRunning),
                                              pod("gpt-launcher-x", 1, "", kRunning)}))
             ->name == "gpt-launcher-x");
-  CHECK(root_pod(ManifestKind::volcano,
+  // The job's own name may contain the word.
+  CHECK(root_pod(ManifestKind::trainjob, "gpt-launcher",
+                 list({pod("gpt-launcher-launcher-0-0-x", 1, "", kRunning),
+                       pod("gpt-launcher-node-0-0-y", 2, "", kRunning)}))
+            ->name == "gpt-launcher-launcher-0-0-x");
+  CHECK(root_pod(ManifestKind::volcano, "gpt",
                  list({pod("gpt-node-1", 1, "", kRunning), pod("gpt-node-0", 1, "", kRunning)}))
             ->name == "gpt-node-0");
   for (const char* nothing :
        {"", "{}", "[]", "null", R"({"items":[]})", R"({"items":[{}]})", "{\"items\":7"})
-    CHECK(!root_pod(ManifestKind::indexed, nothing));
+    CHECK(!root_pod(ManifestKind::indexed, "gpt", nothing));
 }
 
 TEST_CASE("a pod that has not started says why") {
   const auto root =
-      root_pod(ManifestKind::indexed,
+      root_pod(ManifestKind::indexed, "gpt",
                list({pod("gpt-0-a", 1, "0",
                          R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")}));
   CHECK(!root->started);
   CHECK(root->waiting == "ImagePullBackOff: no such image");
   const auto unplaced = root_pod(
-      ManifestKind::indexed,
+      ManifestKind::indexed, "gpt",
       R"({"items":[{"metadata":{"name":"p","labels":{"batch.kubernetes.io/job-completion-index":"0"}},)"
       R"("status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",)"
       R"("message":"0/1 nodes are available: 1 Insufficient cpu."}]}}]})");
@@ -65,7 +72,7 @@ TEST_CASE("a pod that has not started says why") {
 
 TEST_CASE("each start of a container counts, and its last exit code stays known") {
   const auto root = root_pod(
-      ManifestKind::mpijob,
+      ManifestKind::mpijob, "gpt",
       R"({"items":[{"metadata":{"name":"gpt-launcher","uid":"u"},"status":{"containerStatuses":[)"
       R"({"restartCount":2,"state":{"waiting":{"reason":"CrashLoopBackOff"}},)"
       R"("lastState":{"terminated":{"exitCode":65}}}]}}]})");
@@ -144,6 +151,42 @@ TEST_CASE("a job is waited for, shown and ended with the code of its root") {
   CHECK(end.what == What::finish);
   CHECK(end.code == 9);
   CHECK(end.say == "gpt has failed: PodFailurePolicy: code 9");
+}
+
+TEST_CASE("output that ends before its pod is followed again, from before its last line") {
+  FollowJob job("gpt", 600);
+  RootPod root{.name = "gpt-0-a", .uid = "1", .started = true, .running = true};
+  const FollowStep first = job.next({.root = root}, 2);
+  CHECK(first.what == What::follow);
+  CHECK(!first.since_s);
+  job.output_ended(14400, 14100);
+  CHECK(job.next({.root = root}, 14404).what == What::wait);  // perhaps the pod has just ended
+  const FollowStep again = job.next({.root = root}, 14406);
+  CHECK(again.what == What::follow);
+  CHECK(again.pod == "gpt-0-a");
+  CHECK(again.since_s == 14406 - 14100 + 10);
+  CHECK(again.say ==
+        "kubectl logs has ended, but gpt-0-a is running: following its output again; its last lines "
+        "may come twice");
+  // Without any output the pauses grow, and the time of the last line stays.
+  job.output_ended(14407, std::nullopt);
+  CHECK(job.next({.root = root}, 14416).what == What::wait);
+  const FollowStep third = job.next({.root = root}, 14417);
+  CHECK(third.since_s == 14417 - 14100 + 10);
+  CHECK(third.say.empty());
+  for (int at = 14420, i = 0; i < 5; ++i, at += 31) {
+    job.output_ended(at, std::nullopt);
+    CHECK(job.next({.root = root}, at + 30).what == What::follow);
+  }
+  // A pod that has ended, and one that is new.
+  job.output_ended(15000, 15000);
+  root.running = false;
+  root.code = 143;
+  CHECK(job.next({.root = root}, 15100).what == What::wait);
+  const RootPod other{.name = "gpt-0-b", .uid = "2", .started = true, .running = true};
+  CHECK(!job.next({.root = other}, 15101).since_s);
+  job.output_ended(15102, std::nullopt);
+  CHECK(!job.next({.root = other}, 15107).since_s);  // nothing of it was shown: all of it
 }
 
 TEST_CASE("a code that no restart cures ends a job that its operator starts again") {

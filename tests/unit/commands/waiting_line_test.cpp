@@ -1,4 +1,4 @@
-// Tests of the line that names missing nodes with their stages.
+// Tests of waiting for nodes: the line that names missing ones with their stages, the last call.
 #include <doctest/doctest.h>
 
 #include "launcher/commands/start/gather.h"
@@ -19,4 +19,19 @@ TEST_CASE("missing nodes of one stage stand together") {
 
 TEST_CASE("without stages, names alone") {
   CHECK(waiting_line(2, {"b"}, 10s, {}) == "1 of 2 nodes are here after 10 s; missing: b");
+}
+
+TEST_CASE("the last call for further nodes begins again when there were too few meanwhile") {
+  LastCall call(30s);
+  const ds::Clock::time_point begin{};
+  CHECK(!call.is_over(false, begin));
+  CHECK(!call.is_over(true, begin + 10s));
+  CHECK(!call.is_over(true, begin + 39s));
+  CHECK(call.is_over(true, begin + 40s));
+  CHECK(!call.is_over(false, begin + 41s));  // a guest has gone
+  CHECK(!call.is_over(true, begin + 81s));
+  CHECK(call.is_over(true, begin + 111s));
+  LastCall none(0s);
+  CHECK(!none.is_over(false, begin));
+  CHECK(none.is_over(true, begin));
 }

@@ -76,6 +76,27 @@ TEST_CASE("another job may become ours, another place or version does not") {
   CHECK(judge(other).refusal->final);
 }
 
+TEST_CASE("the root's own name is refused for good, with the name and what to change") {
+  for (const bool open : {false, true}) {
+    const JoinTerms terms{kJob, kPlaces, false, open, "gpt-1.gpt"};
+    const JoinJudgement judgement = judge_join(hello(1, "a"), "10.0.0.2", terms, {});
+    REQUIRE(judgement.refusal);
+    CHECK(judgement.refusal->final);
+    CHECK(judgement.refusal->code == 65);
+    const std::string what =
+        open ? "the name of the root itself; give each node a name of its own: --node-name NAME"
+             : "the place of the root itself; give each node an index of its own: --node-rank";
+    CHECK(judgement.say == "a node at 10.0.0.2 was refused: gpt-1.gpt is " + what);
+    JoinHello other = hello(1, "a");
+    other.place = "gpt-0.gpt";
+    CHECK_FALSE(judge_join(other, "10.0.0.2", terms, {}).refusal);
+    // Its address may have belonged to another root: that is not the node's mistake.
+    other = hello(1, "a");
+    other.job = "bert";
+    CHECK_FALSE(judge_join(other, "10.0.0.2", terms, {}).refusal->final);
+  }
+}
+
 TEST_CASE("an open job takes nodes of other names, which may leave its own name out") {
   const auto open = [](const JoinHello& newcomer, const std::optional<JoinedNode>& present = {}) {
     return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, false, /*open=*/true}, present);
@@ -100,6 +121,40 @@ TEST_CASE("an open job takes nodes of other names, which may leave its own name 
   other.uid = "b";
   other.started = 2;
   CHECK(open(other, JoinedNode{guest, "10.0.0.1"}).fence);
+}
+
+TEST_CASE("a guest with the name of a node of the job's own allocation does not replace it") {
+  const auto open = [](const JoinHello& newcomer, const JoinHello& present, bool silent = false) {
+    return judge_join(newcomer, "10.0.0.2", {kJob, kPlaces, silent, /*open=*/true},
+                      JoinedNode{present, "10.0.0.1"});
+  };
+  const JoinHello own = hello(1, "a");
+  JoinHello guest = hello(2, "b");
+  guest.job = "";
+  const JoinJudgement refused = open(guest, own);
+  CHECK_FALSE(refused.fence);
+  REQUIRE(refused.refusal);
+  CHECK(refused.refusal->final);
+  CHECK(refused.refusal->text ==
+        "gpt-1.gpt is a node of the job's own allocation, and its agent is connected; give the "
+        "node of another allocation another name: --node-name NAME");
+  CHECK(refused.say ==
+        "two nodes say that they are gpt-1.gpt: gpt-1 at 10.0.0.2 (b) and gpt-1 at 10.0.0.1 (a); "
+        "the node of another allocation is refused");
+  // A node that the first allocation has lost may come back in another one.
+  CHECK(open(guest, own, /*silent=*/true).fence);
+  CHECK_FALSE(judge_join(guest, "10.0.0.2", {kJob, kPlaces, false, true}, {}).refusal);
+  // The job's own agent takes the place of a guest, also of one that started later.
+  const JoinJudgement first = open(own, guest);
+  CHECK_FALSE(first.refusal);
+  REQUIRE(first.fence);
+  CHECK(first.say.ends_with("; the one of the job's own allocation stays"));
+  // Two guests of one name: the newer one stays.
+  JoinHello later = guest;
+  later.uid = "c";
+  later.started = 3;
+  CHECK(open(later, guest).fence);
+  CHECK(open(guest, later).refusal);
 }
 
 }  // namespace

@@ -153,3 +153,10 @@ TEST_CASE("variables that srun or a rank would take for theirs") {
   for (const char* name : {"SLURM_JOB_ID", "SLURMD_NODENAME", "SLURM_GPUS_ON_NODE", "HOME"})
     CHECK_FALSE_MESSAGE(is_step_place(name), name);
 }
+
+TEST_CASE("the command for guests puts an IPv6 address in brackets") {
+  CHECK(guest_command({"fd00::1", 29417}) ==
+        "dslaunch agent --join --root [fd00::1]:29417 --key-file FILE");
+  CHECK(guest_command({"10.0.0.1", 29400}) ==
+        "dslaunch agent --join --root 10.0.0.1:29400 --key-file FILE");
+}
