@@ -241,7 +241,7 @@ void AgentLoop::serve_pmix() {
   }
   const auto problem = pmix_.take_problem();
   if (!problem) return;
-  if (started_ || state_.spec()->mpi.wire != MpiWire::any) return tell(LinkLost{*problem});
+  if (started_ || pmix_.is_wanted()) return tell(LinkLost{*problem});
   pmix_.finish(now_);  // The node offers PMI alone.
   tell(PortHeld{port_.port});
 }

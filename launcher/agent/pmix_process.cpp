@@ -29,14 +29,22 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 /// Ranks that have not called MPI_Init are reported this long after another one has.
 constexpr std::chrono::seconds kReportAfter{1};
 
-/// Opens the PMIx library that DSLAUNCH_PMIX_LIBRARY names, in the job's variables or the agent's.
-/// The plugin then uses it instead of the system's, because both have one SONAME.
-void open_chosen_library(const Spec& spec) {
-  constexpr const char* kVariable = "DSLAUNCH_PMIX_LIBRARY";
+constexpr const char* kVariable = "DSLAUNCH_PMIX_LIBRARY";
+
+/// Returns the PMIx library that the variable names, in the job's variables or the agent's; empty:
+/// none.
+std::string chosen_library(const Spec& spec) {
   const char* const of_node = std::getenv(kVariable);
   std::string path = of_node == nullptr ? "" : of_node;
   for (const auto& [name, value] : spec.env)
     if (name == kVariable) path = value;
+  return path;
+}
+
+/// Opens that library. The plugin then uses it instead of the system's, because both have one
+/// SONAME.
+void open_chosen_library(const Spec& spec) {
+  const std::string path = chosen_library(spec);
   if (path.empty() || ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
   const char* const why = ::dlerror();
   throw Error(ErrorKind::config, fmt::format("the PMIx library of {} cannot be opened: {}",
@@ -61,7 +69,8 @@ const PmixPlugin& open_plugin() {
 /// Runs in the new process. Only the socket and standard error stay open.
 [[noreturn]] void become_server(int fd, const std::string& folder, pid_t agent, const Spec& spec) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (::getppid() != agent) ::_exit(1);  // The agent died before prctl().
+  // Otherwise the agent died before prctl(). 0: it is outside of the PID namespace.
+  if (const pid_t now = ::getppid(); now != agent && now != 0) ::_exit(1);
   ::prctl(PR_SET_NAME, "dslaunch-pmix", 0, 0, 0);
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, 0);
@@ -101,6 +110,7 @@ void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time
   if (pid == 0) become_server(theirs.get(), folder, agent, spec);
   pid_ = pid;
   alone_ = spec.mpi.size == 1;
+  is_wanted_ = spec.mpi.wire != MpiWire::any || !chosen_library(spec).empty();
   ::fcntl(fd_.get(), F_SETFL, O_NONBLOCK);
   for (const RankSpec& rank : spec.ranks) ranks_[rank.rank];
   due_ = now + kStartLimit;

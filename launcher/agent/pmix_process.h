@@ -34,6 +34,8 @@ class PmixProcess {
   /// kFinishLimit.
   void finish(Clock::time_point now);
   [[nodiscard]] bool is_running() const { return pid_ != 0; }
+  /// Returns whether the ranks cannot do without: PMIx or its library was asked for.
+  [[nodiscard]] bool is_wanted() const { return is_wanted_; }
 
   void add_polls(std::vector<pollfd>& polled);
   void turn(const std::vector<pollfd>& polled, Clock::time_point now);
@@ -75,6 +77,7 @@ class PmixProcess {
   bool finishing_ = false;
   std::vector<std::int32_t> told_missing_;            // by the last FenceWaits
   bool alone_ = false;                                // the job has one rank
+  bool is_wanted_ = true;
   Clock::time_point due_ = Clock::time_point::max();  // of the start or the end
   Clock::time_point report_at_ = Clock::time_point::max();
   std::map<std::int32_t, std::optional<PmixRank::Step>> ranks_;

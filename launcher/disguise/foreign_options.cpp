@@ -110,7 +110,11 @@ class Reader {
     given.offset = attached;
     if (attached > 0) given.values.push_back(words_[at_].substr(attached));
     ++at_;
-    while (given.values.size() < wanted) {
+    const auto is_whole = [&] {
+      return shape.argument == kPairInOneOrTwo && !given.values.empty() &&
+             given.values.front().find('=') != std::string::npos;
+    };
+    while (given.values.size() < wanted && !is_whole()) {
       if (at_ == words_.size())
         usage_error(fmt::format("{}: {} needs {}", launcher_, name,
                                 wanted == 1 ? "a value" : std::string(shape.argument)),

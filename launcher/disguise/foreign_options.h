@@ -17,6 +17,9 @@ enum class Fate {
   refused  // an error: the job would not be what was asked for
 };
 
+/// The argument of an option that takes NAME=VALUE in a word, or NAME and VALUE in two.
+inline constexpr std::string_view kPairInOneOrTwo = "NAME[=| ]VALUE";
+
 struct ForeignOption {
   std::string_view names;     // spellings, "-np,--np"; messages use the first
   std::string_view argument;  // "N", or "NAME VALUE" for two words; empty for a flag

@@ -20,9 +20,15 @@ std::optional<std::string> mpi_library(std::span<const std::byte> file);
 /// PMIx those of Open MPI 3 and later (libmpi.so.40). Returns none for others. Pure.
 MpiWire wire_of_library(std::string_view library);
 
-/// Returns mpi_library() of the program that exec would find by this name. Returns nothing if the
-/// program cannot be read.
-std::optional<std::string> mpi_library_of_program(const std::string& program,
-                                                  const std::string& search_path);
+struct MpiUse {
+  std::optional<std::string> library{};  // mpi_library()
+  bool is_indirect = false;              // only libraries that it needs use MPI
+};
+
+/// Returns how the program that exec would find by this name uses MPI: not at all if it cannot be
+/// read. Libraries are looked up in the folders that the files name, in `library_path`
+/// (LD_LIBRARY_PATH), and in the usual folders.
+MpiUse mpi_use_of_program(const std::string& program, const std::string& search_path,
+                          const std::string& library_path);
 
 }  // namespace ds::launcher

@@ -115,6 +115,7 @@ class Translator {
     if (job.env_policy || hydra_) out_.add("--env", job.env_policy.value_or("all"));
     out_.words.emplace_back("--mpi-env=openmpi,mpich");
     if (!trains) out_.words.emplace_back("--mpi=any");
+    if (!trains && !hydra_) out_.add("-x", "OMPI_MCA_*");  // as Open MPI's mpirun; Hydra forwards all
     out_.add("--prefix", job.prefix.value_or(""));
     if (job.timestamps) out_.words.emplace_back("--timestamps");
     if (job.log_dir) out_.add("--log-dir", *job.log_dir);
@@ -163,12 +164,12 @@ class Translator {
   void hide_values(const ForeignWords& read, std::size_t begin) {
     for (const ForeignGiven& given : read.given) {
       const ForeignOption& option = shapes_[given.option];
-      if (option.argument == "NAME[=VALUE]") {
-        const std::size_t equals = given.values[0].find('=');
-        if (equals != std::string::npos)
-          out_.secrets.push_back({begin + given.word, given.offset + equals + 1});
-      }
-      if (option.names.starts_with("-genv,")) out_.secrets.push_back({begin + given.word + 1, 0});
+      if (option.argument != "NAME[=VALUE]" && option.argument != kPairInOneOrTwo) continue;
+      const std::size_t equals = given.values[0].find('=');
+      if (given.values.size() == 2)
+        out_.secrets.push_back({begin + given.word + 1, 0});
+      else if (equals != std::string::npos)
+        out_.secrets.push_back({begin + given.word, given.offset + equals + 1});
     }
   }
 

@@ -187,10 +187,12 @@ constexpr Setting kVariablesOfHydra[] = {
     {"HYDRA_BINDING", set_bind},
     {"HYDRA_MAPPING", set_map},
     {"HYDRA_IFACE", set<&MpiWords::iface>},
-    {"MPIEXEC_TIMEOUT", set<&MpiWords::timeout>},
     {"HYDRA_LAUNCHER_EXEC",
      [](MpiWords& part, const ForeignGiven& given) { take_agent(part, given.values[0]); }},
 };
+
+/// A variable of both.
+constexpr Setting kTimeout = {"MPIEXEC_TIMEOUT", set<&MpiWords::timeout>};
 
 /// Returns whether a parameter is for the launcher of Open MPI, not for its MPI library.
 bool is_of_launcher(const std::string& option, const std::string& name) {
@@ -231,6 +233,7 @@ void take_variables(MpiWords& job, bool hydra, const Surroundings& around) {
       if (!hydra) take(family + std::string(setting.name), setting);
   for (const Setting& setting : kVariablesOfHydra)
     if (hydra) take(std::string(setting.name), setting);
+  take(std::string(kTimeout.name), kTimeout);
 }
 
 }  // namespace ds::launcher

@@ -27,7 +27,12 @@ std::vector<MpiVariable>& list_for(MpiWords& part, const Given& given) {
 }
 
 void add_pair(MpiWords& part, const Given& given) {
-  list_for(part, given).push_back({given.values[0], given.values[1]});
+  const std::string& first = given.values[0];
+  const std::size_t equals = first.find('=');
+  if (given.values.size() == 2)
+    list_for(part, given).push_back({first, given.values[1]});
+  else
+    list_for(part, given).push_back({first.substr(0, equals), first.substr(equals + 1)});
 }
 
 void add_names(MpiWords& part, const Given& given) {
@@ -80,7 +85,7 @@ constexpr std::string_view kOwnWay =
     "dslaunch connects to nodes itself; see --transport, ~/.ssh/config";
 constexpr std::string_view kFirstFailure =
     "the first failure stops the job; use --max-restarts N to restart it";
-constexpr std::string_view kCopy = "copy it to every node first, for example with dslaunch exec";
+constexpr std::string_view kCopy = "copy it to every node first: dslaunch copy";
 constexpr std::string_view kJoinLines = "write its lines here, separated by :";
 constexpr std::string_view kDebugger =
     "start dslaunch under the debugger: totalview -args dslaunch ...";
@@ -127,7 +132,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-f", "FILE", Fate::taken, "--hostfile (Hydra)"}, set_of_hydra<&MpiWords::hostfile>},
     {{"-x", "NAME[=VALUE]", Fate::taken, "-x; a NAME that is not set here is skipped, with a line"},
      add_variable},
-    {{"-genv,-env", "NAME VALUE", Fate::taken, "-x NAME=VALUE"}, add_pair},
+    {{"-genv,-env", kPairInOneOrTwo, Fate::taken, "-x NAME=VALUE"}, add_pair},
     {{"-genvlist,-envlist", "NAMES", Fate::taken, "-x of each"}, add_names},
     {{"-genvall,-envall", "", Fate::taken, "--env all, which is Hydra's default"},
      [](MpiWords& part, const Given&) { part.env_policy = "all"; }},

@@ -18,12 +18,12 @@ Error refusal(std::string what, const std::string& hint) {
 
 std::string linked(const MpiProgram& program) {
   return program.library ? fmt::format("{} is linked with {}", program.name, *program.library)
-                         : program.name + " imports mpi4py";
+                         : program.name + " uses MPI by its libraries or by mpi4py";
 }
 
 MpiWire wire_of(const MpiProgram& program) {
   if (program.library) return wire_of_library(*program.library);
-  return program.imports_mpi4py ? MpiWire::any : MpiWire::none;
+  return program.is_indirect ? MpiWire::any : MpiWire::none;
 }
 
 /// Refuses libraries that would not find their peers by what is offered; PMI-1 and PMIx are.
@@ -44,11 +44,11 @@ void refuse_foreign(MpiChoice choice, const std::vector<MpiProgram>& programs) {
 MpiWire common_wire(const std::vector<MpiProgram>& programs) {
   auto with = std::ranges::find_if(
       programs, [](const MpiProgram& program) { return program.library.has_value(); });
-  if (with == programs.end()) with = std::ranges::find_if(programs, &MpiProgram::imports_mpi4py);
+  if (with == programs.end()) with = std::ranges::find_if(programs, &MpiProgram::is_indirect);
   if (with == programs.end()) return MpiWire::none;
   const MpiWire wire = wire_of(*with);
   for (const MpiProgram& program : programs) {
-    if (!program.library && !program.imports_mpi4py)
+    if (!program.library && !program.is_indirect)
       throw refusal(fmt::format("{}, but {} with no MPI library", linked(*with), program.name),
                     fmt::format("use --mpi {} if all programs belong to one MPI job",
                                 wire == MpiWire::any    ? "any"
@@ -83,7 +83,7 @@ MpiWire choose_mpi(MpiChoice choice, const std::vector<MpiProgram>& programs,
   if (wire == MpiWire::none || (alone && choice != MpiChoice::pmix && wire != MpiWire::pmi1))
     return MpiWire::none;
   const bool shares_world = placement.shown_world() != placement.world_size();  // --part
-  // A training script may import mpi4py beside what it needs.
+  // A training script may import mpi4py beside what it needs, as a program may be linked.
   if (shares_world && choice == MpiChoice::automatic && wire == MpiWire::any) return MpiWire::none;
   if (shares_world)
     throw refusal("ranks of an MPI job cannot be started by several launchers",

@@ -15,7 +15,7 @@ namespace ds::launcher {
 struct MpiProgram {
   std::string name{};
   std::optional<std::string> library{};  // that its ELF file names
-  bool imports_mpi4py = false;           // of any MPI library
+  bool is_indirect = false;  // by its own libraries, or by Python code: any MPI library
 };
 
 /// Returns what the ranks get. A job of one rank needs no launcher, so any library is accepted.

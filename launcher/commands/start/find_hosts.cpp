@@ -32,14 +32,15 @@ namespace {
 
 bool has_auto_slots(const Host& host) { return host.slots == kAutoSlots; }
 
-/// Returns this machine, with one slot for each requested rank.
+/// Returns this machine, with one slot for each requested rank. A program beside others that names
+/// no number has one rank.
 Host this_machine(const Options& options) {
   const HostSelection& selection = options.hosts.selection;
   Host host;
   host.name = "localhost";
   host.bare = true;
-  int ranks = options.hosts.ranks.value_or(0);
-  for (const MoreProgram& program : options.more_programs) ranks += program.ranks.value_or(0);
+  int ranks = options.hosts.ranks.value_or(options.more_programs.empty() ? 0 : 1);
+  for (const MoreProgram& program : options.more_programs) ranks += program.ranks.value_or(1);
   host.slots = std::clamp(ranks, 1, kMaxSlots);
   const bool by_device =
       !selection.include.empty() || !selection.exclude.empty() || options.hosts.all_slots;

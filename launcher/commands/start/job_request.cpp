@@ -62,7 +62,7 @@ std::vector<std::string> secrets_of(const std::vector<std::string>& patterns, co
   return secrets;
 }
 
-/// Returns the programs with the MPI libraries that their files name, or that Python imports.
+/// Returns the programs and how they use MPI, as far as their files show.
 std::vector<MpiProgram> mpi_programs(const std::vector<Program>& programs) {
   std::vector<MpiProgram> found;
   for (const Program& program : programs) {
@@ -70,9 +70,10 @@ std::vector<MpiProgram> mpi_programs(const std::vector<Program>& programs) {
     const fs::path name = command.front();
     const bool is_path = name.has_parent_path();
     const std::string file = is_path ? program.working_directory / name : name;
-    found.push_back({name.string(),
-                     mpi_library_of_program(file, own_variable("PATH").value_or("")),
-                     runs_mpi4py(command, program.working_directory)});
+    const MpiUse use = mpi_use_of_program(file, own_variable("PATH").value_or(""),
+                                          own_variable("LD_LIBRARY_PATH").value_or(""));
+    found.push_back({name.string(), use.library,
+                     use.is_indirect || runs_mpi4py(command, program.working_directory)});
   }
   return found;
 }

@@ -80,4 +80,8 @@ run as mpiexec.hydra -n 1 -env A 1 sh -c "$own" : -n 1 -genv A 2 sh -c "$own"
 is 'variables of mpiexec' "$(sort out | tr '\n' ';')" "0 1 $work;1 2 $work;"
 run -n 1 -- sh -c : name
 expect 0 'an argument :'
+run -n 1 -- sh -c 'echo a $RANK of $WORLD_SIZE' : -- sh -c 'echo b $RANK of $WORLD_SIZE'
+expect 0 "a program without -n beside another one, on this machine"
+grep -q 'b 1 of 2' out || die "a program without -n: $(cat out)"
+
 echo 'hosts: filters, placement, devices and programs hold'

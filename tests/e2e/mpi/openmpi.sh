@@ -31,6 +31,15 @@ run -n 3 --mpi pmix -- sh -c 'exec ./checks all'
 expect 0 'a program behind a shell'
 grep -q 'all checks passed, 3 ranks$' out || die 'a program behind a shell'
 
+if unshare --pid --fork true 2>/dev/null; then
+  run -n 2 --isolate pid -- ./checks all
+  expect 0 'ranks in a PID namespace'
+  grep -q 'all checks passed, 2 ranks$' out || die 'ranks in a PID namespace'
+fi
+
+DSLAUNCH_PMIX_LIBRARY=/no/lib run -n 2 --mpi any -- sh -c 'exec ./checks all'
+expect 69 'a PMIx library that is named, but is not there'
+
 run -n 1 -- ./checks all : -n 2 -- ./checks all
 expect 0 'two programs in one world'
 grep -q 'all checks passed, 3 ranks$' out || die 'two programs in one world'

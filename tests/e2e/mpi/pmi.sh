@@ -99,6 +99,20 @@ if command -v cc >/dev/null; then
     expect 0 "$case with --mpi none"
   fi
 fi
+case='a program whose own library needs MPI'
+if command -v cc >/dev/null; then
+  echo 'int nothing;' >lib.c
+  echo '#include <stdio.h>
+#include <stdlib.h>
+int main(void) { const char* size = getenv("PMI_SIZE"); return printf("size %s\n", size ? size : "none") < 0; }' >main.c
+  mkdir -p own
+  cc -shared -Wl,-soname,libmpich.so.12 -o own/libmpich.so.12 lib.c && cc -shared -Wl,--no-as-needed -o own/libsolver.so lib.c own/libmpich.so.12 &&
+    cc -Wl,--no-as-needed,-rpath,'$ORIGIN/own' -o solves main.c -Lown -lsolver -Wl,-rpath-link,own || die "$case: cc"
+  run -n 2 -- env LD_LIBRARY_PATH=own ./solves
+  expect 0 "$case"
+  [ "$(grep -c 'size 2$' out)" = 2 ] || die "$case: $(cat out)"
+fi
+
 case='a script that imports mpi4py, and one that does not'
 printf 'import os\ntry:\n  from mpi4py import MPI\nexcept ImportError:\n  pass\nprint("size", os.environ.get("PMI_SIZE"))\n' >mpi.py
 sed 's/from mpi4py import MPI/pass/' mpi.py >plain.py

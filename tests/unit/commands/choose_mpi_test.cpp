@@ -54,13 +54,13 @@ TEST_CASE("automatically, programs get what their library needs, others nothing"
 }
 
 TEST_CASE("Python code that imports mpi4py gets both, or what a program beside it needs") {
-  const MpiProgram script{.name = "python3", .imports_mpi4py = true};
+  const MpiProgram script{.name = "python3", .is_indirect = true};
   CHECK(choose_mpi(MpiChoice::automatic, {script}, ranks(2)) == MpiWire::any);
   CHECK(choose_mpi(MpiChoice::automatic, {script}, ranks(1)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::none, {script}, ranks(2)) == MpiWire::none);
   CHECK(choose_mpi(MpiChoice::automatic, {script, kMpich}, ranks(2)) == MpiWire::pmi1);
   CHECK(refused(MpiChoice::automatic, {script, kPlain}) ==
-        "python3 imports mpi4py, but ./plain with no MPI library");
+        "python3 uses MPI by its libraries or by mpi4py, but ./plain with no MPI library");
 }
 
 TEST_CASE("any offers both to programs that do not name a library, and else as auto") {
@@ -100,6 +100,6 @@ TEST_CASE("one dslaunch must start all ranks of an MPI job") {
   CHECK(refused(MpiChoice::automatic, {kMpich}, part) ==
         "ranks of an MPI job cannot be started by several launchers");
   CHECK(choose_mpi(MpiChoice::automatic, {kPlain}, part) == MpiWire::none);
-  CHECK(choose_mpi(MpiChoice::automatic, {{.name = "python3", .imports_mpi4py = true}}, part) ==
+  CHECK(choose_mpi(MpiChoice::automatic, {{.name = "python3", .is_indirect = true}}, part) ==
         MpiWire::none);
 }

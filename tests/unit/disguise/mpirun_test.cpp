@@ -13,9 +13,10 @@ using ds::test::translate;
 namespace {
 
 /// Words that every mpirun adds, without --prefix.
-const std::string kAlways = "--mpi-env=openmpi,mpich --mpi=any --prefix '' --stdin 0 ";
+const std::string kAlways = "--mpi-env=openmpi,mpich --mpi=any -x OMPI_MCA_* --prefix '' --stdin 0 ";
 const std::string kOpenMpi = "--bind openmpi " + kAlways;
-const std::string kHydra = "--oversubscribe=rounds --env all " + kAlways;
+const std::string kHydra =
+    "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --mpi=any --prefix '' --stdin 0 ";
 
 }  // namespace
 
@@ -182,6 +183,7 @@ TEST_CASE("Hydra binds only if it is told to") {
   CHECK(placed("-bind-to rr") == "--map-by core --bind hwthread ");
   CHECK(meant("mpiexec.hydra -n 2 a", {{"HYDRA_BINDING", "core"}, {"MPIEXEC_TIMEOUT", "9"}}) ==
         "--bind core " + kHydra + "--timeout 9 -n 2 -- a");
+  CHECK(meant("mpirun -n 2 a", {{"MPIEXEC_TIMEOUT", "9"}}) == kOpenMpi + "--timeout 9 -n 2 -- a");
   CHECK(meant("mpiexec.hydra -n 2 a", {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
         kHydra + "-n 2 -- a");
   CHECK(translate("mpiexec.hydra -n 2 a", {{"I_MPI_PIN_DOMAIN", "omp"}}).notes ==
@@ -217,13 +219,13 @@ TEST_CASE("mpirun: several programs") {
 
 TEST_CASE("mpirun: output and input") {
   CHECK(meant("mpirun -np 2 --tag-output --timestamp-output a") ==
-        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any --prefix [1,{rank}]<std{stream}>: "
+        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any -x OMPI_MCA_* --prefix [1,{rank}]<std{stream}>: "
         "--timestamps "
         "--stdin 0 -n 2 -- "
         "a");
   CHECK(meant("mpirun -np 2 --stdin all --output-filename out a") ==
-        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any --prefix '' --log-dir out --stdin all -n "
-        "2 -- a");
+        "--bind openmpi --mpi-env=openmpi,mpich --mpi=any -x OMPI_MCA_* --prefix '' --log-dir out "
+        "--stdin all -n 2 -- a");
 }
 
 TEST_CASE("mpiexec of MPICH and Intel MPI") {
@@ -240,11 +242,14 @@ TEST_CASE("mpiexec of MPICH and Intel MPI") {
   CHECK(meant("mpiexec.hydra -n 1 -env A 1 a : -n 1 -genv A 2 -genv B 3 b") ==
         kHydra + "--separate -n 1 -x B=3 -x A=1 -- a : -n 1 -x A=2 -x B=3 -- b");
   CHECK(meant("mpiexec.hydra -launcher-exec ./go -n 1 a") ==
-        "--oversubscribe=rounds --env all " + kAlways + "--transport exec:./go -n 1 -- a");
+        kHydra + "--transport exec:./go -n 1 -- a");
   CHECK(meant("mpiexec.hydra -prepend-pattern %r@%h%%: -hosts-group n[1-2] -n 2 a") ==
         "--oversubscribe=rounds --env all --mpi-env=openmpi,mpich --mpi=any --prefix "
         "{rank}@{host}%: --stdin 0 "
         "-n 2 --host n[1-2] -- a");
+  CHECK(meant("mpiexec.hydra -genv A=b=c -env D= -n 2 a") == kHydra + "-n 2 -x A=b=c -x D= -- a");
+  const auto joined = translate("mpiexec.hydra -genv KEY=secret -n 1 a");
+  CHECK(joined.secrets == std::vector<SecretPlace>{{1, 4}});
   const auto pair = translate("mpiexec.hydra -genv KEY secret -n 1 a");
   CHECK(pair.secrets == std::vector<SecretPlace>{{2, 0}});
 }
