@@ -277,7 +277,9 @@ std::string choose_job(std::string_view typed, const std::vector<std::string>& i
   if (matches.empty()) {
     throw Error(ErrorKind::usage,
                 fmt::format("no running job has an id that begins with '{}'", typed),
-                "see dslaunch ps; " + std::string(kWhereEnded));
+                (typed.starts_with('-') ? "write a signal as dslaunch kill -s KILL JOB; "
+                                        : "see dslaunch ps; ") +
+                    std::string(kWhereEnded));
   }
   throw Error(ErrorKind::usage,
               typed.empty() ? std::string("several jobs are running, choose one")

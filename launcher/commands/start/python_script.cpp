@@ -46,6 +46,21 @@ std::string text_of(const std::filesystem::path& path, std::size_t most = kMostT
   return text;
 }
 
+/// Returns the file that `python3 NAME` or `python3 -m NAME` runs: a file or the main file of a folder
+/// below `folder`; empty if there is none.
+std::filesystem::path file_of(const PythonCode& code, const std::filesystem::path& folder) {
+  std::string name = code.file;
+  if (!code.module.empty()) {
+    name = code.module;
+    std::ranges::replace(name, '.', '/');
+  }
+  std::error_code problem;
+  const std::filesystem::path path = folder / name;
+  const std::filesystem::path main = path / "__main__.py", module = path.string() + ".py";
+  if (std::filesystem::is_regular_file(main, problem)) return main;
+  return code.module.empty() ? path : module;
+}
+
 /// Returns whether the first line of a script names Python.
 bool is_python_script(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -91,8 +106,8 @@ bool imports_mpi4py(std::string_view text) {
 bool runs_mpi4py(const std::vector<std::string>& argv, const std::string& folder) {
   const std::filesystem::path in = folder;
   if (const std::optional<PythonCode> code = python_code(argv))
-    return is_mpi4py(code->module) ||
-           imports_mpi4py(code->file.empty() ? code->text : text_of(in / code->file));
+    return is_mpi4py(code->module) || imports_mpi4py(code->text) ||
+           (*code != PythonCode{.text = code->text} && imports_mpi4py(text_of(file_of(*code, in))));
   if (argv.empty() || argv.front().find('/') == std::string::npos) return false;
   const std::filesystem::path program = in / argv.front();
   return is_python_script(text_of(program, kFirstLine)) && imports_mpi4py(text_of(program));

@@ -25,6 +25,8 @@ constexpr Wrapper kWrappers[] = {
     {"stdbuf", "ioe", " --input --output --error "},
     {"time", "fo", " --format --output "},
     {"timeout", "ks", " --kill-after --signal ", 1},
+    {"chrt", "TPD", " --sched-runtime --sched-period --sched-deadline ", 1},
+    {"strace", "abeEIoOpPsSuUX"},
     {"nohup", ""},
     {"setsid", ""},
     {"valgrind", ""},

@@ -44,6 +44,15 @@ TEST_CASE("scripts are read from the folder of the program") {
   CHECK(runs_mpi4py({"python3", mpi}, "/"));
   CHECK(runs_mpi4py({"./a.py"}, here));
   CHECK(runs_mpi4py({"python3", "-m", "mpi4py", "b.py"}, here));
+  std::filesystem::create_directories(folder / "own/deep");
+  folder.file("own/deep/c.py", "import mpi4py\n");
+  folder.file("own/__main__.py", "from mpi4py import MPI\n");
+  CHECK(runs_mpi4py({"python3", "-m", "a"}, here));
+  CHECK(runs_mpi4py({"python3", "-m", "own.deep.c"}, here));
+  CHECK(runs_mpi4py({"python3", "-m", "own"}, here));
+  CHECK(runs_mpi4py({"python3", "own"}, here));
+  CHECK(!runs_mpi4py({"python3", "-m", "b"}, here));
+  CHECK(!runs_mpi4py({"python3", "-m", "own.deep"}, here));
   CHECK(!runs_mpi4py({"python3", "b.py"}, here));
   CHECK(!runs_mpi4py({"python3", "no.py"}, here));
   CHECK(!runs_mpi4py({"python3", "."}, here));

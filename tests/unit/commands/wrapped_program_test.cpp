@@ -20,7 +20,7 @@ TEST_CASE("a program behind commands that only start it") {
        {"./a -n 1", "env ./a", "/usr/bin/env -u X Y=/b/c=d ./a", "nice ./a", "nice -n 5 ./a",
         "nice -5 ./a", "taskset -c 0-3 ./a", "numactl -N 0 --membind=0 ./a",
         "numactl --membind 0 -l ./a", "stdbuf -oL ./a", "stdbuf -o L -- ./a", "time -f %e ./a",
-        "timeout -k 5 10 ./a", "nohup setsid ./a", "env X=1 nice taskset 3 timeout 9 ./a b"}) {
+        "timeout -k 5 10 ./a", "chrt -f 10 ./a", "strace -f -o x -e trace=file ./a", "nohup setsid ./a", "env X=1 nice taskset 3 timeout 9 ./a b"}) {
     CAPTURE(line);
     CHECK(program_of(line) == "./a");
   }
