@@ -66,17 +66,28 @@ void take_pattern(MpiWords& part, const Given& given) {
   part.prefix = prefix;
 }
 
-/// Reads Open MPI 5's --output tag,timestamp,dir=DIR.
+/// Reads Open MPI 5's --output tag,timestamp,dir=DIR:nocopy, whose qualifiers follow a ':'.
 void set_output(MpiWords& part, const Given& given) {
-  for (const std::string& word : split_list(given.values[0], ',')) {
-    if (word.starts_with("tag")) {
-      part.prefix = "[1,{rank}]<std{stream}>: ";
-    } else if (word == "timestamp") {
-      part.timestamps = true;
-    } else if (word.starts_with("dir=") || word.starts_with("file=")) {
-      part.log_dir = word.substr(word.find('=') + 1);
-    } else {
-      part.notes.push_back(fmt::format("--output {} has no effect", word));
+  constexpr std::string_view kWithoutEffect[] = {"merge-stderr-to-stdout", "merge", "xml", "raw",
+                                                 "pattern", "nocopy", "copy"};
+  for (const std::string& all : split_list(given.values[0], ',')) {
+    for (const std::string& word : split_list(all, ':')) {
+      const std::string_view key = std::string_view(word).substr(0, word.find('='));
+      if (key.starts_with("tag")) {
+        part.prefix = "[1,{rank}]<std{stream}>: ";
+      } else if (key == "rank") {
+        part.prefix = "[{rank}]<std{stream}>: ";
+      } else if (key == "timestamp") {
+        part.timestamps = true;
+      } else if (key == "dir" || key == "directory" || key == "file" || key == "filename") {
+        part.log_dir = word.substr(std::min(key.size() + 1, word.size()));
+      } else if (std::ranges::find(kWithoutEffect, key) != std::end(kWithoutEffect)) {
+        part.notes.push_back(fmt::format("--output {} has no effect", word));
+      } else {
+        usage_error(fmt::format("{}: {} {}: '{}' is not known", part.program, given.name,
+                                given.values[0], word),
+                    "it takes tag, rank, timestamp and dir=DIR, separated by ','");
+      }
     }
   }
 }
@@ -156,7 +167,7 @@ constexpr ForeignDef<MpiWords> kMpirunOptions[] = {
     {{"-output-filename", "DIR", Fate::taken, "--log-dir"}, set<&MpiWords::log_dir>},
     {{"-outfile-pattern,-errfile-pattern", "TEXT", Fate::refused, "see -output-filename DIR"}},
     {{"-output", "LIST", Fate::taken,
-      "tag, timestamp and dir=DIR, like the options of the same names"},
+      "tag, rank, timestamp and dir=DIR, like the options of these names"},
      set_output},
     {{"-stdin", "WHO", Fate::taken, "--stdin (default: rank 0)"}, set<&MpiWords::input>},
     {{"-merge-stderr-to-stdout,-xml", "", Fate::refused, "use 2>&1 after the command"}},

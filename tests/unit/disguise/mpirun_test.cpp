@@ -228,6 +228,18 @@ TEST_CASE("mpirun: output and input") {
         "--stdin all -n 2 -- a");
 }
 
+TEST_CASE("mpirun: --output of Open MPI 5") {
+  const std::string begin = "--bind openmpi --mpi-env=openmpi,mpich --mpi=any -x OMPI_MCA_* ";
+  CHECK(meant("mpirun -np 2 --output tag:timestamp,directory=d:nocopy a") ==
+        begin + "--prefix [1,{rank}]<std{stream}>:  --timestamps --log-dir d --stdin 0 -n 2 -- a");
+  CHECK(meant("mpirun -np 2 --output rank,filename=f a") ==
+        begin + "--prefix [{rank}]<std{stream}>:  --log-dir f --stdin 0 -n 2 -- a");
+  CHECK(translate("mpirun -np 2 --output merge-stderr-to-stdout a").notes ==
+        std::vector<std::string>{"--output merge-stderr-to-stdout has no effect"});
+  CHECK(refused("mpirun -np 2 --output tags,foo a")
+            .starts_with("mpirun: --output tags,foo: 'foo' is not known"));
+}
+
 TEST_CASE("mpiexec of MPICH and Intel MPI") {
   CHECK(meant("mpiexec.hydra -f hosts -n 8 ./a.out") ==
         "--hostfile hosts " + kHydra + "-n 8 -- ./a.out");
