@@ -103,6 +103,15 @@ class Placer {
         "lower -n, raise slots= in the hostfile, or add --oversubscribe");
   }
 
+  [[noreturn]] static void too_few_on_each(std::int64_t ranks, std::int64_t room, std::size_t hosts,
+                                           int limit) {
+    throw Error(ErrorKind::config,
+                fmt::format("{} requested, but {} with at most {} each {} room for {}",
+                            counted(ranks, "rank"), counted(static_cast<std::int64_t>(hosts), "host"),
+                            counted(limit, "rank"), hosts == 1 ? "has" : "have", room),
+                "lower -n, or raise the number of ranks on each host (--ppn, --map-by ppr:N)");
+  }
+
   /// Returns how many more ranks each host may take for this group; 0 if it may not run there.
   [[nodiscard]] std::vector<int> room_for(const GroupRequest& group, bool beyond_slots) const {
     std::vector<int> room(hosts_.size());
@@ -167,9 +176,13 @@ class Placer {
       left -= more;
       if (more == 0 && (!in_rounds || again > kMostRounds)) break;
     }
-    if (left > 0)
-      too_few(count, count - left,
-              group.hosts.empty() ? hosts_.size() : find_picked(hosts_, group.hosts).size());
+    if (left > 0) {
+      const std::size_t hosts =
+          group.hosts.empty() ? hosts_.size() : find_picked(hosts_, group.hosts).size();
+      const std::optional<int> limit = group.per_host ? group.per_host : request_.ranks_per_host;
+      if (limit) too_few_on_each(count, count - left, hosts, *limit);
+      too_few(count, count - left, hosts);
+    }
     const bool deals = request_.rank_by_node.value_or(request_.by_node);
     if ((!request_.by_node || !deals) && !in_rounds) std::sort(round.begin(), round.end());
     if (!request_.by_node && !in_rounds && deals) deal(round);

@@ -252,6 +252,17 @@ TEST_CASE("--ppn sets the ranks of each host") {
   CHECK(placed("a slots=1 max-slots=1", asked.request) == "--ppn 2: a has 1 slot");
 }
 
+TEST_CASE("the limit of ranks on a host is named if it leaves too little room") {
+  Asked asked;
+  asked.ranks(4).request.ranks_per_host = 1;
+  CHECK(placed(kHosts, asked.request) ==
+        "4 ranks requested, but 3 hosts with at most 1 rank each have room for 3");
+  Asked of_group;
+  of_group.ranks(3).request.groups[0].per_host = 2;
+  CHECK(placed("a slots=4", of_group.request) ==
+        "3 ranks requested, but 1 host with at most 2 ranks each has room for 2");
+}
+
 TEST_CASE("groups take slots one after the other and number their ranks in their order") {
   Asked asked;
   asked.ranks(2).group(3);
