@@ -45,6 +45,14 @@ constexpr std::string_view kDevices[] = {"CUDA_VISIBLE_DEVICES",   "HIP_VISIBLE_
                                          "ROCR_VISIBLE_DEVICES",   "ZE_AFFINITY_MASK",
                                          "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"};
 
+// Parameters of Open MPI's own launcher, which it or an operator sets for the launcher's process.
+// Neither does a pattern forward them.
+constexpr std::string_view kOfMpirun[] = {
+    "OMPI_MCA_orte_*",    "OMPI_MCA_plm_*",     "OMPI_MCA_ras_*",   "OMPI_MCA_rmaps_*",
+    "OMPI_MCA_odls_*",    "OMPI_MCA_oob_*",     "OMPI_MCA_rml_*",   "OMPI_MCA_routed_*",
+    "OMPI_MCA_state_*",   "OMPI_MCA_errmgr_*",  "OMPI_MCA_filem_*", "OMPI_MCA_ess*",
+    "OMPI_MCA_grpcomm_*", "OMPI_MCA_schizo_*",  "OMPI_MCA_iof_*",   "OMPI_MCA_pmix*"};
+
 // Variables that orchestrators and other launchers set for one pod or process: its index, its
 // peers, the files of its own launcher.
 constexpr std::string_view kPlaces[] = {
@@ -157,7 +165,7 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
       const std::string prefix = forward.name.substr(0, forward.name.size() - 1);
       for (const auto& [name, value] : own)
         if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name) &&
-            !matches(name, kDevices))
+            !matches(name, kDevices) && !matches(name, kOfMpirun))
           add(variables, {name, value, "-x " + forward.name});
       continue;
     }

@@ -59,6 +59,17 @@ TEST_CASE("a pattern leaves out devices of this machine and what operators blank
   CHECK(without_sources(named) == EnvList{{"NVIDIA_VISIBLE_DEVICES", ""}});
 }
 
+TEST_CASE("parameters of Open MPI go to the ranks by a pattern, but not those of its launcher") {
+  const EnvList own = {{"OMPI_MCA_btl", "tcp,self"},
+                       {"OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"},
+                       {"OMPI_MCA_plm_rsh_args", "-v"},
+                       {"OMPI_MCA_ess", "^singleton"}};
+  const auto given = resolve_forwards({{"OMPI_MCA_*", std::nullopt}}, own);
+  REQUIRE(given.size() == 1);
+  CHECK(given[0].name == "OMPI_MCA_btl");
+  CHECK(resolve_forwards({{"OMPI_MCA_plm_rsh_args", std::nullopt}}, own).size() == 1);
+}
+
 TEST_CASE("what travels to other nodes") {
   for (const char* name :
        {"NCCL_DEBUG", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HF_TOKEN", "DSLAUNCH_CUDNN",
