@@ -45,14 +45,6 @@ constexpr std::string_view kDevices[] = {"CUDA_VISIBLE_DEVICES",   "HIP_VISIBLE_
                                          "ROCR_VISIBLE_DEVICES",   "ZE_AFFINITY_MASK",
                                          "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"};
 
-// Parameters of Open MPI's own launcher, which it or an operator sets for the launcher's process.
-// Neither does a pattern forward them.
-constexpr std::string_view kOfMpirun[] = {
-    "OMPI_MCA_orte_*",    "OMPI_MCA_plm_*",     "OMPI_MCA_ras_*",   "OMPI_MCA_rmaps_*",
-    "OMPI_MCA_odls_*",    "OMPI_MCA_oob_*",     "OMPI_MCA_rml_*",   "OMPI_MCA_routed_*",
-    "OMPI_MCA_state_*",   "OMPI_MCA_errmgr_*",  "OMPI_MCA_filem_*", "OMPI_MCA_ess*",
-    "OMPI_MCA_grpcomm_*", "OMPI_MCA_schizo_*",  "OMPI_MCA_iof_*",   "OMPI_MCA_pmix*"};
-
 // Variables that orchestrators and other launchers set for one pod or process: its index, its
 // peers, the files of its own launcher.
 constexpr std::string_view kPlaces[] = {
@@ -133,6 +125,14 @@ std::string shown(const std::string& name, const std::string& value,
   return text;
 }
 
+/// Returns whether Open MPI's own launcher, or an operator, sets the variable for its process.
+bool is_set_for_mpirun(std::string_view name) {
+  constexpr std::string_view kParameter = "OMPI_MCA_";
+  if (!name.starts_with(kParameter)) return false;
+  name.remove_prefix(kParameter.size());
+  return is_parameter_of_mpirun(name) || name == "ess" || name.starts_with("pmix");
+}
+
 }  // namespace
 
 bool travels(std::string_view name, EnvPolicy policy) {
@@ -157,6 +157,13 @@ EnvList login_variables(const EnvList& own) {
   return kept;
 }
 
+bool is_parameter_of_mpirun(std::string_view name) {
+  constexpr std::string_view kFrameworks[] = {
+      "orte_", "prte_",  "plm_",    "ras_",   "rmaps_", "odls_", "oob_",     "routed_",
+      "rml_",  "state_", "errmgr_", "filem_", "ess_",   "iof_",  "grpcomm_", "schizo_"};
+  return std::ranges::any_of(kFrameworks, [&](auto begin) { return name.starts_with(begin); });
+}
+
 std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards,
                                          const EnvList& own) {
   std::vector<NamedValue> variables;
@@ -165,7 +172,7 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
       const std::string prefix = forward.name.substr(0, forward.name.size() - 1);
       for (const auto& [name, value] : own)
         if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name) &&
-            !matches(name, kDevices) && !matches(name, kOfMpirun))
+            !matches(name, kDevices) && !is_set_for_mpirun(name))
           add(variables, {name, value, "-x " + forward.name});
       continue;
     }

@@ -29,8 +29,13 @@ EnvList login_variables(const EnvList& own);
 
 // Variables that every rank gets.
 
+/// Returns whether a parameter (NAME of OMPI_MCA_NAME) is for the launcher of Open MPI, not for its
+/// MPI library. Pure.
+bool is_parameter_of_mpirun(std::string_view name);
+
 /// Returns the values that `-x` gives. `own` is the launcher's own environment. Pure.
-/// Order:   as on the command line; a pattern gives its variables in the order of `own`.
+/// Order:   as on the command line; a pattern gives its variables in the order of `own`, without
+///          devices and parameters of Open MPI's launcher.
 /// Errors:  Error{usage} if a variable without a value is not set in `own`: an empty value would
 ///          hide a mistake.
 std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards,

@@ -1,4 +1,4 @@
-// Detection of MPI programs by the libraries in their ELF file.
+// Detection of MPI programs by the libraries that their ELF file needs, and those that these need.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "engine/base/split.h"
+#include "launcher/cli/forward_env.h"
 #include "launcher/cli/option_table.h"
 #include "launcher/disguise/mpirun_words.h"
 
@@ -194,15 +195,6 @@ constexpr Setting kVariablesOfHydra[] = {
 /// A variable of both.
 constexpr Setting kTimeout = {"MPIEXEC_TIMEOUT", set<&MpiWords::timeout>};
 
-/// Returns whether a parameter is for the launcher of Open MPI, not for its MPI library.
-bool is_of_launcher(const std::string& option, const std::string& name) {
-  constexpr std::string_view kFrameworks[] = {
-      "orte_", "prte_",  "plm_",    "ras_",   "rmaps_", "odls_", "oob_",     "routed_",
-      "rml_",  "state_", "errmgr_", "filem_", "ess_",   "iof_",  "grpcomm_", "schizo_"};
-  const auto begins = [&](std::string_view framework) { return name.starts_with(framework); };
-  return option.ends_with("prtemca") || std::ranges::any_of(kFrameworks, begins);
-}
-
 }  // namespace
 
 void take_module(MpiWords& part, const ForeignGiven& given) {
@@ -215,7 +207,7 @@ void take_module(MpiWords& part, const ForeignGiven& given) {
   } else if (const auto* const known = std::ranges::find(kParameters, name, &Setting::name);
              known != std::end(kParameters)) {
     known->apply(part, {.name = given.name + " " + name, .values = {value}});
-  } else if (!is_of_launcher(given.name, name)) {
+  } else if (!given.name.ends_with("prtemca") && !is_parameter_of_mpirun(name)) {
     part.common.push_back(
         {(given.name.ends_with("pmixmca") ? "PMIX_MCA_" : "OMPI_MCA_") + name, value});
   } else if (std::find(part.modules.begin(), part.modules.end(), name) == part.modules.end()) {

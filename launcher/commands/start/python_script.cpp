@@ -105,9 +105,11 @@ bool imports_mpi4py(std::string_view text) {
 
 bool runs_mpi4py(const std::vector<std::string>& argv, const std::string& folder) {
   const std::filesystem::path in = folder;
-  if (const std::optional<PythonCode> code = python_code(argv))
-    return is_mpi4py(code->module) || imports_mpi4py(code->text) ||
-           (*code != PythonCode{.text = code->text} && imports_mpi4py(text_of(file_of(*code, in))));
+  if (const std::optional<PythonCode> code = python_code(argv)) {
+    const bool has_file = !code->file.empty() || !code->module.empty();
+    return is_mpi4py(code->module) ||
+           imports_mpi4py(has_file ? text_of(file_of(*code, in)) : code->text);
+  }
   if (argv.empty() || argv.front().find('/') == std::string::npos) return false;
   const std::filesystem::path program = in / argv.front();
   return is_python_script(text_of(program, kFirstLine)) && imports_mpi4py(text_of(program));
