@@ -39,12 +39,22 @@ for form in "after 1 auto none" "forward 0 threads none" "backward 3 auto nvme";
 done
 
 # After the first save began, its tiles are in their first slots and training's tiles behind them. The last tile is changed before
-# it is read.
+# it is read; the rank stands still meanwhile, so that it neither reads that tile nor ends.
+steps=200
+common+=(train.steps=$steps)
+run_job 1 long "${common[@]}"
+hash=$(hash_of long)
 start_job 1 spoiled "${nvme[@]}" "${common[@]}" "checkpoint.dir=$work/saves-spoiled" checkpoint.every=1 checkpoint.rate=1M
-has_steps() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | wc -l)" -ge "$2" ]; }
-wait_for 60 has_steps spoiled 2 || fail "spoiled: no step"
+runs_steps() {
+  kill -STOP "${pids[0]}" 2>/dev/null
+  [ "$(cat "$work/spoiled/metrics.jsonl" 2>/dev/null | wc -l)" -ge 2 ] && return
+  kill -CONT "${pids[0]}" 2>/dev/null
+  return 1
+}
+wait_for 60 runs_steps || fail "spoiled: no step"
 file=$(nameless_files "${pids[0]}" "$disk" | head -n 1)
 spoil_bytes "$file" $(($(stat -Lc %s "$file") / 2 - 8192)) || fail "spoiled: no byte could be changed"
+kill -CONT "${pids[0]}"
 end_job spoiled
 grep -q "^checkpoint: step 1 failed: reading .*(rank 0, offloaded state) at byte .*checksum mismatch" "$work/spoiled.0.out" ||
   fail "spoiled: nobody noticed: $(grep ^checkpoint "$work/spoiled.0.out")"
