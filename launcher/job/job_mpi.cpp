@@ -1,6 +1,7 @@
 // The part of Job that serves MPI programs: fences between nodes, and failures of MPI libraries.
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "launcher/job/job_facts.h"
@@ -51,12 +52,10 @@ void Job::take_init(const MpiInit& init) {
   const bool is_pmix = init.wire == MpiWire::pmix;
   constexpr const char* kPmi = "PMI (MPICH, MVAPICH, Intel MPI)";
   constexpr const char* kPmix = "PMIx (Open MPI)";
-  feed(MpiRankFailed{
-      init.rank,
-      1,
-      fmt::format("uses {}, but rank {} on {} uses {}: link all programs of a job with one library",
-                  is_pmix ? kPmix : kPmi, *other, host.name, is_pmix ? kPmi : kPmix),
-      {.here = Clock::now()}});
+  std::string text = fmt::format("uses {}, but rank {} on {} uses {}: ", is_pmix ? kPmix : kPmi,
+                                 *other, host.name, is_pmix ? kPmi : kPmix);
+  text += "all ranks of a job need the same MPI library";
+  feed(MpiRankFailed{init.rank, 1, std::move(text), {.here = Clock::now()}});
 }
 
 void Job::send_to_nodes(const std::vector<int>& nodes, const Message& message) {

@@ -1,3 +1,4 @@
+// Tests that ranks of two kinds of MPI library in one job are found.
 #include "launcher/mpi/library_kinds.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Tests which variables are the place of a process in the job of an MPI launcher.
 #include "launcher/mpi/outer_job.h"
 
 #include <doctest/doctest.h>
