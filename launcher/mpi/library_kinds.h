@@ -17,15 +17,15 @@ class LibraryKinds {
  public:
   void begin() { *this = {}; }
 
-  /// The MPI library of a rank has called in. Returns a rank that uses only the other kind, if the
-  /// two can never meet.
+  /// Records that the MPI library of a rank has begun. Returns a rank that uses only the other kind,
+  /// if the two can never meet.
   std::optional<int> take(const MpiInit& init) {
     auto& own = init.wire == MpiWire::pmix ? pmix_ : pmi_;
     const auto& other = init.wire == MpiWire::pmix ? pmi_ : pmix_;
     own.insert(init.rank);
     if (other.contains(init.rank)) return std::nullopt;
-    const auto alien = std::ranges::find_if(other, [&](int rank) { return !own.contains(rank); });
-    return alien == other.end() ? std::nullopt : std::optional(*alien);
+    const auto found = std::ranges::find_if(other, [&](int rank) { return !own.contains(rank); });
+    return found == other.end() ? std::nullopt : std::optional(*found);
   }
 
  private:
