@@ -14,6 +14,8 @@
 
 #include "engine/base/error.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/process_settings.h"
+#include "launcher/mpi/outer_job.h"
 
 namespace ds::launcher {
 namespace {
@@ -200,6 +202,7 @@ int run_guard(int in_fd, int out_fd, const ProcessRef& root) {
     end_with_step();
     ::unsetenv(kEndsWithStep);
   }
+  unset_variables(is_place_in_mpi_job);  // Ranks and the PMIx server inherit this environment.
   ::setsid();  // Only the launcher gets the keys of the terminal.
   std::vector<int> kept = {in_fd, out_fd};
   keep_only(kept);

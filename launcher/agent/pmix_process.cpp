@@ -110,7 +110,8 @@ void PmixProcess::start(const Spec& spec, const std::string& folder, Clock::time
   if (pid == 0) become_server(theirs.get(), folder, agent, spec);
   pid_ = pid;
   alone_ = spec.mpi.size == 1;
-  is_wanted_ = spec.mpi.wire != MpiWire::any || !chosen_library(spec).empty();
+  tells_init_ = spec.mpi.wire == MpiWire::any;
+  is_wanted_ = !tells_init_ || !chosen_library(spec).empty();
   ::fcntl(fd_.get(), F_SETFL, O_NONBLOCK);
   for (const RankSpec& rank : spec.ranks) ranks_[rank.rank];
   due_ = now + kStartLimit;
@@ -175,7 +176,10 @@ void PmixProcess::take(Message&& message) {
     ready_ = std::move(ready->ranks);
   } else if (const auto* step = std::get_if<PmixRank>(&message)) {
     const auto rank = ranks_.find(step->rank);
-    if (rank != ranks_.end()) rank->second = step->step;
+    if (rank == ranks_.end()) return;
+    rank->second = step->step;
+    if (tells_init_ && step->step == PmixRank::Step::connected)
+      messages_.emplace_back(MpiInit{step->rank, MpiWire::pmix});
   } else if (auto* line = std::get_if<PmixLine>(&message)) {
     for (const std::string_view each : split(line->text, '\n'))
       if (!each.empty()) lines_.push_back(fmt::format("rank {}: {}", line->rank, each));

@@ -78,6 +78,7 @@ class PmixProcess {
   std::vector<std::int32_t> told_missing_;            // by the last FenceWaits
   bool alone_ = false;                                // the job has one rank
   bool is_wanted_ = true;
+  bool tells_init_ = false;                           // ranks may also use PMI
   Clock::time_point due_ = Clock::time_point::max();  // of the start or the end
   Clock::time_point report_at_ = Clock::time_point::max();
   std::map<std::int32_t, std::optional<PmixRank::Step>> ranks_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -61,6 +62,11 @@ EnvList environment_of_this_process() {
       list.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return list;
+}
+
+void unset_variables(bool (*chosen)(std::string_view)) {
+  for (const auto& [name, value] : environment_of_this_process())
+    if (chosen(name)) ::unsetenv(name.c_str());
 }
 
 std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env) {

@@ -15,6 +15,8 @@ namespace ds::launcher {
 /// Merges lists of variables; later lists override earlier ones.
 EnvList merge_env(const std::vector<const EnvList*>& lists);
 EnvList environment_of_this_process();
+/// Removes the variables whose names are `chosen` from the environment of this process.
+void unset_variables(bool (*chosen)(std::string_view));
 /// Returns the files to try for argv[0], in order.
 std::vector<std::string> exec_candidates(const std::string& program, const EnvList& env);
 

@@ -14,6 +14,7 @@
 
 #include "engine/base/error.h"
 #include "launcher/cli/env_file.h"
+#include "launcher/mpi/outer_job.h"
 
 namespace ds::launcher {
 
@@ -125,19 +126,17 @@ std::string shown(const std::string& name, const std::string& value,
   return text;
 }
 
-/// Returns whether Open MPI's own launcher, or an operator, sets the variable for its process.
+/// Returns whether the variable is a parameter of Open MPI's own launcher.
 bool is_set_for_mpirun(std::string_view name) {
   constexpr std::string_view kParameter = "OMPI_MCA_";
-  if (!name.starts_with(kParameter)) return false;
-  name.remove_prefix(kParameter.size());
-  return is_parameter_of_mpirun(name) || name == "ess" || name.starts_with("pmix");
+  return name.starts_with(kParameter) && is_parameter_of_mpirun(name.substr(kParameter.size()));
 }
 
 }  // namespace
 
 bool travels(std::string_view name, EnvPolicy policy) {
   if (policy == EnvPolicy::none || matches(name, kDevices) || matches(name, kPlaces) ||
-      is_reserved_variable(name))
+      is_place_in_mpi_job(name) || is_reserved_variable(name))
     return false;
   if (policy == EnvPolicy::all) return !matches(name, kHereOnly) && !is_service_link(name);
   return matches(name, kAllowed) || is_runner_setting(name);
@@ -172,7 +171,7 @@ std::vector<NamedValue> resolve_forwards(const std::vector<EnvForward>& forwards
       const std::string prefix = forward.name.substr(0, forward.name.size() - 1);
       for (const auto& [name, value] : own)
         if (name.starts_with(prefix) && is_env_name(name) && !is_reserved_variable(name) &&
-            !matches(name, kDevices) && !is_set_for_mpirun(name))
+            !matches(name, kDevices) && !is_set_for_mpirun(name) && !is_place_in_mpi_job(name))
           add(variables, {name, value, "-x " + forward.name});
       continue;
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 
 #include "engine/base/error.h"
@@ -70,13 +71,18 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"ms", 1}, {"", 1000}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}};
   constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
-  std::int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  double number = 0;
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const bool is_number = error == std::errc() && is_digit(text.front()) && is_digit(stop[-1]);
+  if (!is_number) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  for (const auto& [unit, milliseconds] : kUnits)
-    if (text == unit && number <= kLongest.count() / milliseconds)
-      return std::chrono::milliseconds(number * milliseconds);
+  for (const auto& [unit, milliseconds] : kUnits) {
+    const double span = number * static_cast<double>(milliseconds);
+    if (text == unit && span <= static_cast<double>(kLongest.count()))
+      return std::chrono::milliseconds(span > 0 ? std::max(std::llround(span), 1LL) : 0);
+  }
   return std::nullopt;
 }
 
@@ -92,7 +98,7 @@ std::chrono::milliseconds duration_value(const GivenOption& given) {
   const std::optional<std::chrono::milliseconds> span = parse_duration(given.value);
   if (!span)
     usage_error(fmt::format("{} must be a duration, not '{}'", given.name, given.value),
-                "for example 10 (seconds), 10s, 500ms, 2m");
+                "for example 10 (seconds), 1.5s, 500ms, 2m");
   return *span;
 }
 

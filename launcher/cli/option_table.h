@@ -114,14 +114,15 @@ std::string option_help(const OptionShape& shape);
 /// Throws Error{usage}.
 [[noreturn]] void usage_error(const std::string& message, std::string hint = "see dslaunch --help");
 
-/// Parses an integer with an optional unit: ms, s (default), m or h. Returns nothing if the text is
-/// anything else or the duration is longer than a year.
+/// Parses a number with an optional unit: 10, 2.5s, 500ms, 2m or 1h; without a unit it counts
+/// seconds. Rounds to milliseconds, but only 0 to 0. Returns nothing if the text is anything else or
+/// the duration is longer than a year.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// Parses an integer from `least` to `most`.
 /// Errors of all parsers below:  Error{usage} naming the option, the accepted form and the value.
 int number_value(const GivenOption& given, int least, int most);
-/// Parses 10 (seconds), 10s, 500ms or 2m.
+/// Parses 10 (seconds), 1.5s, 500ms or 2m.
 std::chrono::milliseconds duration_value(const GivenOption& given);
 std::chrono::milliseconds positive_duration_value(const GivenOption& given);
 /// Parses a duration that agents get, from `least` to 24 days: frames hold milliseconds in 32 bits,

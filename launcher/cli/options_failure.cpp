@@ -74,7 +74,7 @@ void set_verdict(FailureOptions& part, const GivenOption& given) {
 
 constexpr OptionDef<FailureOptions> kFailureOptions[] = {
     {{"--grace", "SECONDS",
-      "Time between TERM and KILL when ranks are stopped: 10, 10s, 500ms, 2m\n"
+      "Time between TERM and KILL when ranks are stopped: 10, 2.5s, 500ms, 2m\n"
       "(default: 10s; for a train.toml, which saves a checkpoint: 25s)"},
      [](FailureOptions& part, const GivenOption& given) {
        part.grace = agent_duration_value(given);

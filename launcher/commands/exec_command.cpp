@@ -125,7 +125,7 @@ constexpr RequestDef kOutput[] = {
 constexpr RequestDef kRunning[] = {
     {{"-f", "N", "Run on at most N nodes at the same time (default: all)"},
      set_number<1, kMostNodes, &ExecRequest::policy, &ExecPolicy::fanout>},
-    {{"-u", "SECONDS", "Stop the command on a node after SECONDS: 30, 30s, 500ms, 2m"},
+    {{"-u", "SECONDS", "Stop the command on a node after SECONDS: 30, 2.5s, 500ms, 2m"},
      set_positive_duration<&ExecRequest::policy, &ExecPolicy::command_timeout>},
     {{"--fanout", "N", "Same as -f"},
      set_number<1, kMostNodes, &ExecRequest::policy, &ExecPolicy::fanout>},

@@ -88,7 +88,7 @@ struct SignalRequest {  // acts as if the launcher itself had received the signa
 struct OutputRequest {  // answered by the kept output, Caught, and then new output if requested
   std::uint32_t version = kControlVersion;
   std::int32_t rank = -1;  // -1: all ranks and the launcher's own lines
-  bool follow = false;     // continue until JobDone
+  bool follow = false;     // continue until JobDone, with the launcher's own lines
   auto fields() { return std::tie(version, rank, follow); }
 };
 struct WaitRequest {  // answered only by JobDone

@@ -218,10 +218,11 @@ class ControlSession : public std::enable_shared_from_this<ControlSession> {
     pump();
   }
 
+  /// A client that follows one rank also gets the job's own lines: restarts, and the verdict.
   [[nodiscard]] bool wants(const OutputPiece& piece) const {
+    if (piece.rank < 0) return reader_->rank < 0 || reader_->follow;
     if (reader_->rank >= 0) return piece.rank == reader_->rank;
-    return piece.rank < 0 || !context_->hooks.shows ||
-           context_->hooks.shows(piece.rank, piece.stream);
+    return !context_->hooks.shows || context_->hooks.shows(piece.rank, piece.stream);
   }
 
   void take_output() {

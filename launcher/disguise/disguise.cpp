@@ -26,6 +26,11 @@ constexpr Disguise kDisguises[] = {
     {"dshbak", "the filter for the output of pdsh", "[FILE...]", nullptr, dshbak_options},
     {"mpiexec.hydra", "the launcher of MPICH and Intel MPI", kProgram, translate_mpirun,
      mpirun_options},
+    // Debian's names
+    {"mpirun.openmpi", "as mpirun", kProgram, translate_mpirun, mpirun_options},
+    {"mpiexec.openmpi", "as mpirun", kProgram, translate_mpirun, mpirun_options},
+    {"mpirun.mpich", "as mpiexec.hydra", kProgram, translate_mpirun, mpirun_options},
+    {"mpiexec.mpich", "as mpiexec.hydra", kProgram, translate_mpirun, mpirun_options},
 };
 
 std::string python(const Surroundings& around) {

@@ -95,8 +95,8 @@ std::vector<ForeignOption> deepspeed_options();
 
 /// Translates mpirun's words. Ranks get the variables of Open MPI and MPICH beside dslaunch's own;
 /// lines have no prefix by default; rank 0 reads standard input. Without named hosts, dslaunch
-/// finds them. ` : ` separates programs. As mpiexec.hydra, with Hydra's defaults: all variables are
-/// forwarded, and hosts take more ranks than slots.
+/// finds them. ` : ` separates programs. As mpiexec.hydra or mpirun.mpich, with Hydra's defaults:
+/// all variables are forwarded, and hosts take more ranks than slots.
 Disguised translate_mpirun(std::string_view program, std::span<const std::string> words,
                            const Surroundings& around);
 std::vector<ForeignOption> mpirun_options();

@@ -19,7 +19,7 @@ class Translator {
       : program_(program),
         words_(words),
         around_(around),
-        hydra_(program == "mpiexec.hydra"),
+        hydra_(program == "mpiexec.hydra" || program.ends_with(".mpich")),
         shapes_(shapes_of(mpi_table())) {}
 
   Disguised translate() {

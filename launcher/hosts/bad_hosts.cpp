@@ -33,7 +33,7 @@ bool is_word(char letter) {
          letter == '_';
 }
 
-/// Reason with gaps, and the values that stood there: {host} or {addr} where hosts differ.
+/// Reason with gaps, and the values that stood there; empty where hosts differ.
 struct Template {
   std::string text;
   std::vector<std::string> values;
@@ -98,10 +98,25 @@ struct Line {
     return names.size() == 1 ? shown : fmt::format("{} ({})", fold_names(names), names.size());
   }
   [[nodiscard]] std::string reason_text() const {
+    constexpr std::string_view kColon = ": ";
     std::string text;
-    auto value = reason.values.begin();
-    for (const char letter : reason.text)
-      text += is_gap(letter) ? *value++ : std::string(1, letter);
+    std::string_view left = reason.text;
+    for (auto value = reason.values.begin(); !left.empty();) {
+      const char letter = left.front();
+      left.remove_prefix(1);
+      if (!is_gap(letter)) {
+        text += letter;
+      } else if (!value->empty()) {
+        text += *value++;
+      } else {
+        ++value;
+        const bool alone = (text.empty() || text.ends_with(kColon)) && left.starts_with(kColon);
+        if (alone)
+          left.remove_prefix(kColon.size());
+        else
+          text += letter == kNameGap ? "HOST" : "ADDRESS";
+      }
+    }
     return text;
   }
 };
@@ -125,7 +140,7 @@ std::vector<Line> lines_of(const std::vector<BadHost>& hosts) {
     auto other = gaps.values.begin();
     for (const char letter : gaps.text)
       if (is_gap(letter) && *other++ != *value++)
-        *std::prev(value) = letter == kNameGap ? "{host}" : "{addr}";
+        std::prev(value)->clear();
   }
   return lines;
 }

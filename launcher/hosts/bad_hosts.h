@@ -14,9 +14,11 @@ struct BadHost {
 };
 
 /// Formats three columns with a header. Each line begins with `indent`; the last line has no
-/// newline. Hosts with the same stage and reason share a line, folded by fold_names. Where a reason
-/// contains each host's own name or address, {host} or {addr} is shown instead. Order:   that of
-/// the first host with each reason. Promise: every host is named; control bytes are shown as '?'.
+/// newline. Hosts with the same stage and reason share a line, folded by fold_names. Where their
+/// reasons contain each host's own name or address, HOST or ADDRESS is shown instead; nothing where
+/// it would stand alone between colons, because the first column names the hosts.
+/// Order:   that of the first host with each reason.
+/// Promise: every host is named; control bytes are shown as '?'.
 std::string bad_hosts_table(const std::vector<BadHost>& hosts, std::string_view indent);
 
 /// Formats one host in one line: `n1: refused (stage: connection)`.

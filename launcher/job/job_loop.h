@@ -22,6 +22,7 @@
 #include "launcher/job/verdict_text.h"
 #include "launcher/logs/redactor.h"
 #include "launcher/mpi/fence_gather.h"
+#include "launcher/mpi/library_kinds.h"
 #include "launcher/mpi/modex_relay.h"
 #include "launcher/mpi/published_names.h"
 
@@ -83,6 +84,7 @@ class Job {
   void send_to_nodes(const std::vector<int>& nodes, const Message& message);
   void pass_modex(const std::vector<ModexRelay::Out>& messages);
   void pass_names(const std::vector<PublishedNames::Out>& messages);
+  void take_init(const MpiInit& init);
   void mpi_node_ended(int agent);
   void pass_fences();
   void begin_fences();
@@ -167,6 +169,7 @@ class Job {
   StartPhases phases_;                // of the ranks of a training
   MasterFinder master_;
   FenceGather mpi_;
+  LibraryKinds kinds_;
   ModexRelay modex_;
   PublishedNames names_;
   MpirView debugger_;

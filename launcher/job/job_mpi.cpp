@@ -1,4 +1,7 @@
 // The part of Job that serves MPI programs: fences between nodes, and failures of MPI libraries.
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
 
 #include "launcher/job/job_facts.h"
@@ -19,6 +22,8 @@ bool Job::take_mpi(int agent, Message& message) {
     pass_modex(modex_.take(node, std::move(*answer)));
   } else if (auto* names = std::get_if<NameAsk>(&message)) {
     pass_names(names_.take(node, std::move(*names)));
+  } else if (const auto* init = std::get_if<MpiInit>(&message)) {
+    if (is_rank_of(state_.placement(), node, init->rank)) take_init(*init);
   } else if (std::holds_alternative<PmixNotice>(message)) {
     std::vector<int> others;
     for (const Node& each : state_.placement().nodes)
@@ -35,6 +40,22 @@ bool Job::take_mpi(int agent, Message& message) {
   pass_fences();
   arm_timer();
   return true;
+}
+
+/// Ends a job with two kinds of MPI library: each would wait in MPI_Init for all ranks.
+void Job::take_init(const MpiInit& init) {
+  const std::optional<int> other = kinds_.take(init);
+  if (!other) return;
+  const Placement& placement = state_.placement();
+  const int node = placement.ranks[static_cast<std::size_t>(*other)].node_rank;
+  const Host& host = placement.nodes[static_cast<std::size_t>(node)].host;
+  const bool is_pmix = init.wire == MpiWire::pmix;
+  constexpr const char* kPmi = "PMI (MPICH, MVAPICH, Intel MPI)";
+  constexpr const char* kPmix = "PMIx (Open MPI)";
+  std::string text = fmt::format("uses {}, but rank {} on {} uses {}: ", is_pmix ? kPmix : kPmi,
+                                 *other, host.name, is_pmix ? kPmi : kPmix);
+  text += "all ranks of a job need the same MPI library";
+  feed(MpiRankFailed{init.rank, 1, std::move(text), {.here = Clock::now()}});
 }
 
 void Job::send_to_nodes(const std::vector<int>& nodes, const Message& message) {
@@ -71,6 +92,7 @@ void Job::begin_fences() {
   for (const Node& node : state_.placement().nodes) ranks.push_back(node.ranks);
   modex_.begin(ranks);
   names_ = PublishedNames();
+  kinds_.begin();
   mpi_.begin(std::move(ranks));
 }
 

@@ -6,13 +6,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
-#include <thread>
 #include <utility>
 
 #include "engine/base/contract.h"
-#include "engine/base/error.h"
 #include "engine/base/own_host_name.h"
 
 namespace ds::launcher {
@@ -21,10 +18,6 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::chrono::seconds kLeaveLimit{2};
-/// Where pods have the network of their node, a waiting node of the job may hold the port to hear
-/// the root's knock. It leaves the port to the root once a lookup has shown it the root's address.
-constexpr std::chrono::seconds kPortWait{10};
-constexpr std::chrono::milliseconds kPortRetry{200};
 constexpr std::size_t kMaxTold = 100;  // lines about refused connections
 
 /// Returns a quarter of the descriptors: agents and files need the rest.
@@ -50,73 +43,14 @@ JoinServer::JoinServer(asio::io_context& io, JoinServerOptions options, JoinServ
     : io_(io),
       options_(with_silence(std::move(options))),
       events_(std::move(events)),
-      acceptor_(io),
-      pause_(io),
       timer_(io),
-      leave_(io) {
+      leave_(io),
+      listener_(
+          io, {options_.bind_address, options_.port},
+          [this](const std::string& text) { say_once(text); },
+          [this](tcp::socket socket) { take(std::move(socket)); }) {
   for (const std::string& name : options_.places) places_[name];
-  listen();
-  accept();
   look_later();
-}
-
-/// Binds the port, and listens.
-asio::error_code JoinServer::bind_own() {
-  const std::string& address = options_.bind_address;
-  asio::error_code error;
-  tcp::endpoint endpoint(tcp::v6(), options_.port);
-  if (!address.empty())
-    endpoint = tcp::endpoint(asio::ip::make_address(address, error), options_.port);
-  if (!error) error = bind(endpoint);
-  if (error == asio::error::address_family_not_supported && address.empty())
-    error = bind(tcp::endpoint(tcp::v4(), options_.port));  // a kernel without IPv6
-  return error;
-}
-
-void JoinServer::listen() {
-  const std::string& address = options_.bind_address;
-  asio::error_code error = bind_own();
-  const Clock::time_point until = Clock::now() + kPortWait;
-  while (error == asio::error::address_in_use && Clock::now() < until) {
-    say_once(fmt::format("port {} is taken on this machine; trying again for {} s", options_.port,
-                         kPortWait.count()));
-    std::this_thread::sleep_for(kPortRetry);
-    error = bind_own();
-  }
-  if (error)
-    throw Error(ErrorKind::system,
-                fmt::format("cannot listen on {}port {} for nodes that join: {}",
-                            address.empty() ? "" : address + " ", options_.port, error.message()),
-                "another job may hold it: --join-port chooses another one");
-}
-
-asio::error_code JoinServer::bind(const tcp::endpoint& endpoint) {
-  asio::error_code error;
-  asio::error_code ignored;
-  acceptor_.close(ignored);
-  acceptor_.open(endpoint.protocol(), error);
-  if (error) return error;
-  acceptor_.set_option(tcp::acceptor::reuse_address(true), ignored);
-  if (endpoint.protocol() == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), ignored);
-  acceptor_.bind(endpoint, error);
-  if (!error) acceptor_.listen(SOMAXCONN, error);
-  return error;
-}
-
-void JoinServer::accept() {
-  acceptor_.async_accept([this](const asio::error_code& error, tcp::socket socket) {
-    if (error) {  // for example, no descriptor is free
-      pause_.expires_after(std::chrono::milliseconds(100));
-      return pause_.async_wait([this](const asio::error_code&) { accept(); });
-    }
-    asio::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    socket.set_option(asio::socket_base::keep_alive(true), ignored);
-    const int limit = static_cast<int>(options_.silence.count());
-    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-    take(std::move(socket));
-    accept();
-  });
 }
 
 const JoinedNode* JoinServer::node(const std::string& place) const {
@@ -196,6 +130,12 @@ void JoinServer::finish(const JoinOver& over, std::function<void()> done) {
 }
 
 void JoinServer::take(tcp::socket socket) {
+  asio::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const int silence = static_cast<int>(options_.silence.count());
+  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &silence,
+                     sizeof silence);
   auto connection = std::make_shared<JoinConnection>(
       std::move(socket), TlsSession::Side::root, options_.key,
       JoinConnectionEvents{.on_established = {},

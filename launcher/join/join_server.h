@@ -18,6 +18,7 @@
 
 #include "launcher/join/join_connection.h"
 #include "launcher/join/join_key.h"
+#include "launcher/join/join_listener.h"
 #include "launcher/join/join_records.h"
 #include "launcher/transport/transport.h"
 
@@ -141,8 +142,7 @@ struct JoinServerEvents {
 /// run once the server is destroyed; events never come from inside a call.
 class JoinServer final : public Transport {
  public:
-  /// Waits up to 10 s for a port that is taken.
-  /// Errors:  Error{system}: the port cannot be bound; the message names the likely holder.
+  /// Errors:  as JoinListener, which may wait for the port and say so meanwhile.
   JoinServer(asio::io_context& io, JoinServerOptions options, JoinServerEvents events);
   ~JoinServer() override {
     for (auto& [name, place] : places_)
@@ -151,7 +151,7 @@ class JoinServer final : public Transport {
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
   /// Returns the node that fills a place; null if there is none.
   [[nodiscard]] const JoinedNode* node(const std::string& place) const;
   /// Returns whether the job waits for a node to fill this place.
@@ -180,10 +180,6 @@ class JoinServer final : public Transport {
     std::optional<int> leaves_with{};  // exit code of the node, which ends once its agent has ended
   };
 
-  asio::error_code bind(const asio::ip::tcp::endpoint& endpoint);
-  asio::error_code bind_own();
-  void listen();
-  void accept();
   void take(asio::ip::tcp::socket socket);
   [[nodiscard]] Place* place_of(const Connection& connection);
   void on_record(const Connection& connection, JoinRecord& record);
@@ -202,14 +198,13 @@ class JoinServer final : public Transport {
   asio::io_context& io_;
   JoinServerOptions options_;
   JoinServerEvents events_;
-  asio::ip::tcp::acceptor acceptor_;
-  asio::steady_timer pause_;
   asio::steady_timer timer_;
   asio::steady_timer leave_;
   std::map<std::string, Place> places_;
   std::map<const JoinConnection*, Place*> by_connection_;
   std::vector<Connection> strangers_;  // they have not sent their hello yet; oldest first
   std::set<std::string> told_;
+  JoinListener listener_;  // may tell of a taken port when it is constructed
   std::optional<JoinOver> over_;
   std::function<void()> finished_;
   std::uint32_t last_session_ = 0;

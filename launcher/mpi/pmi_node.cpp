@@ -26,7 +26,9 @@ bool ended_by_pipe(int wait_status) {
 }  // namespace
 
 PmiNode::PmiNode(const Spec& spec, const std::string& space)
-    : alone_(spec.mpi.size == 1), has_all_(std::ssize(spec.ranks) == spec.mpi.size) {
+    : alone_(spec.mpi.size == 1),
+      tells_init_(spec.mpi.wire == MpiWire::any),
+      has_all_(std::ssize(spec.ranks) == spec.mpi.size) {
   for (const RankSpec& rank : spec.ranks)
     ranks_.push_back(
         {.number = rank.rank,
@@ -44,8 +46,11 @@ std::optional<std::size_t> PmiNode::index_of(std::int32_t rank) const {
 
 void PmiNode::take(std::size_t index, std::string_view bytes, Clock::time_point now) {
   PmiRank& rank = ranks_[index].state;
+  const bool was_ready = rank.is_ready();
   rank.feed(bytes);
   while (std::optional<PmiStep> step = rank.next()) perform(index, std::move(*step), now);
+  if (tells_init_ && !was_ready && rank.is_ready())
+    messages_.emplace_back(MpiInit{ranks_[index].number, MpiWire::pmi1});
   look_for_hopeless_waits(now);
 }
 

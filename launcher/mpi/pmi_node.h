@@ -92,6 +92,7 @@ class PmiNode {
 
   std::vector<Rank> ranks_;
   bool alone_;               // the job has one rank
+  bool tells_init_;          // ranks may also use PMIx
   bool has_all_;             // the node has all ranks of the job
   Pairs space_;              // of the job
   Pairs attributes_;         // of the node

@@ -18,6 +18,7 @@
 #include "engine/base/deadline.h"
 #include "engine/base/error.h"
 #include "launcher/agent/link.h"
+#include "launcher/agent/process_settings.h"
 #include "launcher/join/joiner.h"
 #include "launcher/slurm/step_words.h"
 #include "launcher/transport/child_process.h"
@@ -55,18 +56,6 @@ std::string read_lines() {
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   return text;
-}
-
-/// Unsets variables of the step's tasks, because ranks inherit this environment and are not its
-/// tasks.
-void hide_place() {
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable = *entry;
-    const std::string_view name = variable.substr(0, variable.find('='));
-    if (is_step_place(name)) names.emplace_back(name);
-  }
-  for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
 }  // namespace
@@ -168,7 +157,7 @@ bool AgentSteps::has_ended(const std::string& node) const {
 }
 
 void prepare_step_agent() {
-  hide_place();
+  unset_variables(is_step_place);  // Ranks inherit this environment, and are not tasks of the step.
   ::setenv(kEndsWithStep, "1", 1);
   // Slurm sends user signals (--signal) to every process of a step; the ranks get them too.
   std::signal(SIGUSR1, SIG_IGN);

@@ -171,8 +171,7 @@ bool is_step_place(std::string_view name) {
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS",  "SLURM_TASK_PID",
       "SLURM_STEPID", "SLURM_NTASKS",  "SLURM_NPROCS", "SLURM_NNODES", "SLURM_TASKS_PER_NODE"};
   return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("SLURM_STEP_") ||
-         name.starts_with("SLURM_SRUN_") || name.starts_with("SLURM_CPU_BIND") ||
-         name.starts_with("PMI_") || name.starts_with("PMIX_");
+         name.starts_with("SLURM_SRUN_") || name.starts_with("SLURM_CPU_BIND");
 }
 
 }  // namespace ds::launcher

@@ -107,6 +107,7 @@ void fields(auto& a, FenceWaits& m) { a("missing", m.missing); }
 void fields(auto& a, MpiFailed& m) {
   a("rank", m.rank), a("code", m.code), a("text", m.text), a("time", m.time);
 }
+void fields(auto& a, MpiInit& m) { a("rank", m.rank), a("wire", m.wire); }
 void fields(auto& a, OrderRank& m) { a("rank", m.rank), a("order", m.order); }
 void fields(auto& a, Check& m) {
   a("spec", m.spec), a("runs", m.runs), a("limit_ms", m.limit_ms);

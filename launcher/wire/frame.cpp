@@ -22,7 +22,7 @@ constexpr MessageType kTypes[] = {
     {17, "OrderRank"}, {18, "Check"},    {32, "Hello"},       {33, "Ready"},      {34, "Started"},
     {35, "Output"},    {36, "Exited"},   {37, "Problem"},     {38, "Bye"},        {39, "Cleared"},
     {40, "Swept"},     {41, "ErrorFile"}, {42, "Probed"},     {43, "FenceIn"},    {44, "FenceWaits"},
-    {45, "MpiFailed"}, {46, "RankNews"}, {47, "Checked"},     {64, "ModexAsk"},
+    {45, "MpiFailed"}, {46, "RankNews"}, {47, "Checked"},     {48, "MpiInit"},     {64, "ModexAsk"},
     {65, "ModexAnswer"}, {66, "PmixNotice"}, {67, "NameAsk"}, {68, "NameAnswer"},
     {80, "PmixReady"}, {81, "PmixRank"}, {82, "PmixLine"}};
 static_assert(std::size(kTypes) == std::variant_size_v<Message>);

@@ -358,7 +358,7 @@ using Message =
     std::variant<Spec, Go, Signal, Kill, Stop, Suspend, Resume, Heartbeat, Credit, Sweep, Probe,
                  Stdin, Window, Watch, FenceOut, OrderRank, Check, Hello, Ready, Started, Output,
                  Exited, Problem, Bye, Cleared, Swept, ErrorFile, Probed, FenceIn, FenceWaits,
-                 MpiFailed, RankNews, Checked, ModexAsk, ModexAnswer, PmixNotice, NameAsk,
-                 NameAnswer, PmixReady, PmixRank, PmixLine>;
+                 MpiFailed, RankNews, Checked, MpiInit, ModexAsk, ModexAnswer, PmixNotice,
+                 NameAsk, NameAnswer, PmixReady, PmixRank, PmixLine>;
 
 }  // namespace ds::launcher

@@ -82,6 +82,13 @@ struct MpiFailed {
   friend bool operator==(const MpiFailed&, const MpiFailed&) = default;
 };
 
+/// The MPI library of a rank has begun by PMI or PMIx. Only of jobs that offer both.
+struct MpiInit {
+  std::int32_t rank = 0;
+  MpiWire wire = MpiWire::none;  // pmi1 or pmix
+  friend bool operator==(const MpiInit&, const MpiInit&) = default;
+};
+
 /// A rank publishes names for others of the job, looks them up or withdraws them. Answered by
 /// NameAnswer, unless the kind is `cancel`.
 struct NameAsk {

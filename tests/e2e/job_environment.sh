@@ -39,6 +39,9 @@ check '-x with a value' 'a b=c' "$(job -x DS_TEST='a b=c' -- sh -c 'echo "$DS_TE
 check '-x of our own' mine "$(DS_TEST=mine job -x DS_TEST -- sh -c 'echo "$DS_TEST"')"
 check '-x cannot displace a rank' 64 "$(job -x RANK=9 -- true 2>/dev/null; echo $?)"
 check 'the environment is inherited' mine "$(DS_TEST=mine job -- sh -c 'echo "$DS_TEST"')"
+check 'the place in the job of another launcher is not inherited, settings are' 'OMPI_MCA_btl=self PMIX_MCA_gds=hash' \
+  "$(PMI_RANK=5 PMI_FD=9 PMIX_NAMESPACE=x OMPI_COMM_WORLD_RANK=5 OMPI_MCA_ess=^singleton HYDI_CONTROL_FD=7 \
+    OMPI_MCA_btl=self PMIX_MCA_gds=hash job -- env | grep -E '^(PMI_|HYDI|OMPI_COMM|PMIX_N|PMIX_MCA_gds|OMPI_MCA_(ess|btl)=)' | sort | tr '\n' ' ' | sed 's/ $//')"
 check 'OMP_NUM_THREADS of the user stays' 3 "$(OMP_NUM_THREADS=3 job -- sh -c 'echo $OMP_NUM_THREADS')"
 check 'else there is one' 1 "$(env -u OMP_NUM_THREADS "$dslaunch" -n 64 -- sh -c 'echo $OMP_NUM_THREADS' | cut -d' ' -f2 | sort -u)"
 

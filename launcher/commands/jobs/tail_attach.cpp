@@ -157,7 +157,7 @@ int run_tail(int argc, char** argv) {
 constexpr OptionDef<FollowOptions> kAttachOptions[] = {
     {{"--lines,-n", "N", "Begin with at most N lines of the kept output (default: 10)"},
      set_number<0, kMaxLines, &FollowOptions::lines>},
-    {{"--rank", "R", "Show only this rank, even if --show hides it"},
+    {{"--rank", "R", "Show this rank, even if --show hides it, and the lines of dslaunch itself"},
      set_number<0, kMaxRank, &FollowOptions::rank>},
 };
 

@@ -4,14 +4,14 @@ set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 export PYTHON_EXEC=/usr/bin/python3
 mkdir bin
-for name in torchrun deepspeed mpirun mpiexec mpiexec.hydra; do ln -s "$dslaunch" "bin/$name"; done
+for name in torchrun deepspeed mpirun mpiexec mpiexec.hydra mpirun.mpich; do ln -s "$dslaunch" "bin/$name"; done
 
-for words in 'torchrun --version' 'deepspeed --version' 'mpirun --version' 'mpiexec -V' 'mpiexec.hydra -n 2 -version'; do
+for words in 'torchrun --version' 'deepspeed --version' 'mpirun --version' 'mpiexec -V' 'mpiexec.hydra -n 2 -version' 'mpirun.mpich -version'; do
   name=${words%% *}
   # shellcheck disable=SC2086
   bin/$words >out 2>err || die "$words"
   [ "$(head -n 1 out)" = "$name: $("$dslaunch" --version)" ] || die "$words: the version"
-  grep -q '^dslaunch answers to the names torchrun, .*, mpiexec.hydra$' out || die "$words: the names"
+  grep -q '^dslaunch answers to the names torchrun, .*, mpiexec.hydra, .*, mpiexec.mpich$' out || die "$words: the names"
 done
 for name in torchrun deepspeed mpirun mpiexec mpiexec.hydra; do
   "bin/$name" --help | grep -q "^dslaunch as $name: " || die "$name --help"

@@ -85,6 +85,13 @@ expect 0 "$case"
 lines 4 'rank [0-3] spawn: (PMIX_ERR_)?NOT-SUPPORTED'
 says 'rank [0-3]: MPI_Comm_spawn is not supported by dslaunch'
 
+case='a rank of PMI and a rank of PMIx in one job'
+run --mpi any --timeout 30 -H n1:1,n2:1 --transport local --prefix '' -- \
+  sh -c '[ "$RANK" = 0 ] || exec ./client connect; exec "$0" fence' "$DS_TESTS/pmi_probe"
+expect 1 "$case"
+says 'rank [01] on n[12] uses PMIx? .*, but rank [01] on n[12] uses PMIx? .*: all ranks of a job need the same MPI library'
+nothing_left || die "$case: processes are left"
+
 case='the PMIx library that the user has chosen'
 DSLAUNCH_PMIX_LIBRARY=$(pkg-config --variable=libdir pmix)/libpmix.so pmix connect
 expect 0 "$case"

@@ -62,7 +62,7 @@ printf '127.0.0.2 port=%s\n127.0.0.[9-40] port=%s\nnosuchhost.invalid\n' "$port"
 job bad --wdir "$work" --verdict bad.json -- touch started
 expect 69 "bad nodes"
 grep -q '^dslaunch: 33 of 34 nodes cannot be used:$' err && [ "$(wc -l <err)" = 4 ] || die "bad nodes are not one table"
-grep -qE '^  127\.0\.0\.\[9-40\] \(32\) +connection +cannot connect to port [0-9]+: \{host\}: Connection refused' err &&
+grep -qE '^  127\.0\.0\.\[9-40\] \(32\) +connection +cannot connect to port [0-9]+: Connection refused' err &&
   grep -qE '^  nosuchhost\.invalid +name lookup +the name nosuchhost\.invalid cannot be looked up: ' err ||
   die "bad nodes, stages and reasons are not named"
 [ "$(grep -c '"stage": "connection"' bad.json)" = 32 ] || die "the verdict has no stages"

@@ -63,6 +63,7 @@ TEST_CASE("parameters of Open MPI go to the ranks by a pattern, but not those of
   const EnvList own = {{"OMPI_MCA_btl", "tcp,self"},
                        {"OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"},
                        {"OMPI_MCA_plm_rsh_args", "-v"},
+                       {"OMPI_MCA_initial_wdir", "/tmp"},
                        {"OMPI_MCA_ess", "^singleton"}};
   const auto given = resolve_forwards({{"OMPI_MCA_*", std::nullopt}}, own);
   REQUIRE(given.size() == 1);
@@ -112,6 +113,7 @@ TEST_CASE("what travels to other nodes") {
                            "I_MPI_HYDRA_HOST_FILE",
                            "PMI_RANK",
                            "PMIX_NAMESPACE",
+                           "MV2_COMM_WORLD_RANK",
                            "SLURM_PROCID",
                            "SLURMD_NODENAME",
                            "SRUN_CPUS_PER_TASK",

@@ -66,7 +66,7 @@ TEST_CASE("wrong values of failure options: the whole message") {
   const Row rows[] = {
       {{"--timeout", "0"}, "--timeout must be longer than 0\n  hint: see dslaunch --help"},
       {{"--timeout", "soon"},
-       "--timeout must be a duration, not 'soon'\n  hint: for example 10 (seconds), 10s, 500ms, "
+       "--timeout must be a duration, not 'soon'\n  hint: for example 10 (seconds), 1.5s, 500ms, "
        "2m"},
       {{"--pre-signal", "USR1"},
        "--pre-signal must be SIGNAL@SECONDS, not 'USR1'\n  hint: for example USR1@120s"},

@@ -214,7 +214,7 @@ TEST_CASE("wrong use: the whole message") {
        std::string("--window must be an integer from 1 to 4096, not '99999999999999999999'") +
            kSeeHelp},
       {{"--grace", "fast", "--", "a"},
-       "--grace must be a duration, not 'fast'\n  hint: for example 10 (seconds), 10s, 500ms, 2m"},
+       "--grace must be a duration, not 'fast'\n  hint: for example 10 (seconds), 1.5s, 500ms, 2m"},
       {{"--node-timeout", "0", "--", "a"},
        std::string("--node-timeout must be at least 100 ms, not '0'") + kSeeHelp},
       {{"--node-timeout", "99ms", "--", "a"},

@@ -167,6 +167,17 @@ TEST_CASE_FIXTURE(Fixture, "without follow it is only what was kept; one rank al
   CHECK(output_text(client) == "of rank 0\n");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a client that follows one rank also gets the lines of the launcher") {
+  server->output({1, 1}, bytes("of rank 1\n"));
+  JobClient client = connect();
+  client.send(OutputRequest{.rank = 1, .follow = true});
+  CHECK(output_text(client) == "of rank 1\n");
+  expect<Caught>(client);
+  server->output({0, 1}, bytes("of rank 0\n"));
+  server->output({-1, 2}, bytes("verdict"));
+  CHECK(output_text(client) == "verdict");
+}
+
 TEST_CASE_FIXTURE(Fixture, "who only waits gets the exit code alone; the others are let go") {
   JobClient waiting = connect();
   waiting.send(WaitRequest{});

@@ -20,6 +20,14 @@ const std::string kHydra =
 
 }  // namespace
 
+TEST_CASE("Debian's names stand for Open MPI's launcher and for Hydra") {
+  for (const char* name : {"mpirun.openmpi", "mpiexec.openmpi"})
+    CHECK(meant(name + std::string(" -n 2 a")) == meant("mpirun -n 2 a"));
+  for (const char* name : {"mpirun.mpich", "mpiexec.mpich"})
+    CHECK(meant(name + std::string(" -n 2 a")) == meant("mpiexec.hydra -n 2 a"));
+  CHECK(translate("mpirun.mpich -V").text->starts_with("mpirun.mpich: dslaunch "));
+}
+
 TEST_CASE("mpirun: ranks and hosts") {
   CHECK(meant("mpirun -np 4 ./a.out x") == kOpenMpi + "-n 4 -- ./a.out x");
   CHECK(meant("mpirun ./a.out") == kOpenMpi + "-n all -- ./a.out");

@@ -15,9 +15,9 @@ namespace {
 const ds::Clock::time_point kStart{1h};
 
 /// A node with ranks 4, 5, ... of 8.
-PmiNode new_node(int ranks, int size = 8) {
+PmiNode new_node(int ranks, int size = 8, MpiWire wire = MpiWire::pmi1) {
   Spec spec;
-  spec.mpi = {.wire = MpiWire::pmi1, .size = size, .process_mapping = "(vector,(0,2,4))"};
+  spec.mpi = {.wire = wire, .size = size, .process_mapping = "(vector,(0,2,4))"};
   for (int i = 0; i < ranks; ++i) spec.ranks.push_back({.rank = 4 + i, .local_rank = i, .env = {}});
   return PmiNode(spec, "kvs");
 }
@@ -55,6 +55,20 @@ std::string texts_of(PmiNode& node) {
 constexpr const char* kGood = "0: cmd=put_result rc=0 msg=success\n";
 
 }  // namespace
+
+TEST_CASE("the first request of a rank that may also use PMIx is told to the root, once") {
+  PmiNode node = new_node(2, 8, MpiWire::any);
+  const std::string init = "cmd=init pmi_version=1 pmi_subversion=1";
+  node.take(1, init.substr(0, 8), kStart);
+  CHECK(node.take_messages().empty());
+  node.take(1, init.substr(8) + "\n", kStart);
+  CHECK(node.take_messages() == std::vector<Message>{MpiInit{5, MpiWire::pmi1}});
+  ask(node, 1, "cmd=get_maxes");
+  CHECK(node.take_messages().empty());
+  PmiNode alone = new_node(2);
+  ask(alone, 1, init);
+  CHECK(alone.take_messages().empty());
+}
 
 TEST_CASE("what a rank puts, ranks of its node find; others after the fence") {
   PmiNode node = node_of(2);

@@ -148,7 +148,7 @@ TEST_CASE("variables that srun or a rank would take for theirs") {
     CHECK_MESSAGE(is_step_option(name), name);
   for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_GPUS_PER_NODE", "PATH"})
     CHECK_FALSE_MESSAGE(is_step_option(name), name);
-  for (const char* name : {"SLURM_PROCID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "PMI_RANK"})
+  for (const char* name : {"SLURM_PROCID", "SLURM_STEP_NODELIST", "SLURM_NTASKS"})
     CHECK_MESSAGE(is_step_place(name), name);
   for (const char* name : {"SLURM_JOB_ID", "SLURMD_NODENAME", "SLURM_GPUS_ON_NODE", "HOME"})
     CHECK_FALSE_MESSAGE(is_step_place(name), name);

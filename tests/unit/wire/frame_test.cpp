@@ -120,6 +120,7 @@ std::vector<Message> one_of_each() {
                    .checkpoints = {"checkpoint: step 4 failed: full"},
                    .facts = "build = 7f3e"},
           Checked{.end = not_found, .output = "facts: ", .errors = "dsrunner: no"},
+          MpiInit{.rank = 3, .wire = MpiWire::pmix},
           ModexAsk{.rank = 3, .node = 1, .id = 7},
           ModexAnswer{.node = 1, .id = 7, .status = -46, .data = "data"},
           PmixNotice{"event"},
