@@ -4,8 +4,8 @@
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 
-run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then sleep 0.3; exit 4; fi; trap "" TERM
-  setsid sleep 60 & while :; do sleep 1; done'
+run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then while [ ! -e deaf ]; do sleep 0.02; done; exit 4; fi; trap "" TERM
+  setsid sleep 60 & : >deaf; while :; do sleep 1; done'
 expect 4 "a rank that ignores TERM"
 grep -q '^dslaunch: rank 0 on localhost: exited 4 (first failure); 1 rank ended after it, by KILL$' err ||
   die "the killed rank is not told"
