@@ -13,8 +13,8 @@ nothing_left || die "left: $(job_processes)"
 
 # The helper of rank 1 must live through TERM, so that the rank can save with it.
 run -n 2 --grace 30s -- bash -c 'if [ $RANK = 0 ]; then while [ ! -e ready ]; do sleep 0.05; done; exit 6; fi
-  bash -c "trap \"echo helper got TERM\" TERM; touch ready; while [ ! -e saved ]; do sleep 0.05; done; echo helper lived" &
   trap "touch saved" TERM
+  bash -c "trap \"echo helper got TERM\" TERM; touch ready; while [ ! -e saved ]; do sleep 0.05; done; echo helper lived" &
   wait; wait'
 expect 6 "TERM for the main process"
 grep -q 'helper lived' out || die "the rank's helper did not live"
