@@ -57,10 +57,11 @@ export MASTER_ADDR=127.0.0.1
 
 # A rank that waits says for whom: another rank for rank 0, and rank 0 for those that have not come.
 MASTER_PORT=$("$rank_program" free-port)
+waits() { for _ in $(seq 600); do grep -q "still waiting" "$folder/$1.out" && break; sleep 0.05; done; }
 start 1 3 once
-sleep 6
+waits 1
 start 0 3 once
-sleep 6
+waits 0
 start 2 3 once
 expect 0 0 "^no answer from rank 2 after 5[.0-9]* s; still waiting (1 absent)$"
 expect 1 0 "^no answer from 127.0.0.1:$MASTER_PORT after 5[.0-9]* s: Connection refused; still waiting$"

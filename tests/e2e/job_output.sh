@@ -37,8 +37,8 @@ run -n 2 -- printf 'no newline'
 check 'but lines of several ranks are ended' test "$(sort out | tr '\n' ,)" = '[0] no newline,[1] no newline,'
 
 # A line of a megabyte arrives in one piece while another rank writes all the time.
-run -n 2 -- sh -c 'if [ $RANK = 0 ]; then sleep 0.1; head -c 1000000 /dev/zero | tr "\0" L; echo; : >done
-  else while [ ! -e done ]; do echo short; done; fi'
+run -n 2 -- sh -c 'if [ $RANK = 0 ]; then while [ ! -e begun ]; do sleep 0.02; done; head -c 1000000 /dev/zero | tr "\0" L; echo; : >done
+  else echo short; : >begun; while [ ! -e done ]; do echo short; done; fi'
 check 'one long line' test "$(grep -c L out)" = 1
 check 'all of it' test "$(grep L out | tr -d '\n' | wc -c)" = 1000004
 check 'nothing else is torn' test "$(grep -v L out | sort -u)" = '[1] short'

@@ -105,7 +105,7 @@ for rank in 0 1; do code_of $rank; done
 no_files killed
 
 # The folder is removed during the job.
-start_job 2 removed "${offload[@]}"
+start_job 2 removed "${offload[@]}" debug.slow_data=0:40
 wait_for 60 eval "[ -n \"\$(nameless_files ${pids[1]} $disk)\" ]" || fail "removed: no file"
 rmdir "$disk"
 end_job removed

@@ -9,7 +9,11 @@ job() {
   pids=($!)
 }
 # reached NAME STEPS: so many steps are logged
-reached() { [ "$(cat "$work/$1/metrics.jsonl" 2>/dev/null | grep -c '"loss"')" -ge "$2" ]; }
+reached() {
+  local count
+  count=$(grep -sc '"loss"' "$work/$1/metrics.jsonl")
+  [ "${count:-0}" -ge "$2" ]
+}
 # ranks_of NAME NODE_RANK: processes of the ranks there
 ranks_of() {
   local process
@@ -30,14 +34,20 @@ find_agent() {
   agent=$(agent_of "$@" 2>/dev/null)
   [ "${agent:-0}" -gt 1 ]
 }
-# kill_agents NAME NODE_RANK...: ranks are away for a moment while a host joins
+# kill_agents NAME STEPS NODE_RANK...: when so many steps are logged. Agents live through epochs and are found before, because that takes
+# a busy machine the time of several steps. Ranks are away for a moment while a host joins.
 kill_agents() {
-  local node agent agents=()
-  for node in "${@:2}"; do
+  local node agent agents=() i
+  wait_for 60 reached "$1" 1 || { fail "$1: no step: $(cat "$work/$1.out")"; return; }
+  for node in "${@:3}"; do
     wait_for 20 find_agent "$1" "$node" || { fail "$1: no agent of node $node: $(cat "$work/$1.out")"; return; }
     agents+=("$agent")
   done
-  kill -9 "${agents[@]}"
+  for ((i = 0; i < 6000; i++)); do
+    ! reached "$1" "$2" || { kill -9 "${agents[@]}"; return; }
+    sleep 0.01
+  done
+  fail "$1: no step $2: $(cat "$work/$1.out")"
 }
 ended() {
   wait "${pids[0]}"

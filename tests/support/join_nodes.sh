@@ -59,7 +59,15 @@ ends() {
 
 # said NAME TEXT: a line of its output has it.
 said() { grep -qF -- "$2" "$1.out"; }
-must_say() { said "$1" "$2" || die "node $1 does not say: $2"; }
+# must_say NAME TEXT: a line of its output has it, or comes soon: lines of ranks pass two more processes.
+must_say() {
+  local tries
+  for ((tries = 0; tries < 200; ++tries)); do
+    said "$@" && return
+    sleep 0.05
+  done
+  die "node $1 does not say: $2"
+}
 # has_report NAME TEXT...: its termination log is one line of JSON with these pieces.
 has_report() {
   local text

@@ -62,7 +62,7 @@ sshd_start() {
   local tries=0
   while [ ! -s "$dir/sshd.pid" ]; do
     tries=$((tries + 1))
-    [ $tries -lt 100 ] || { echo "sshd wrote no pid file"; cat "$dir/sshd.log"; return 1; }
+    [ $tries -lt 400 ] || { echo "sshd wrote no pid file"; cat "$dir/sshd.log"; return 1; }
     sleep 0.05
   done
 }

@@ -20,10 +20,11 @@ seen() { grep -qx "seen $1" out || die "user $1 does not see what it should"; }
 seen "$(id -u)"
 : >out
 # The launcher is told the pid that it would see itself.
-"$probe" "$dslaunch" --isolate required -- bash -c 'readlink /proc/self; sleep 0.3' >out 2>err &
+"$probe" "$dslaunch" --isolate required -- bash -c 'for i in {1..1000}; do [ ! -e looked ] || break; sleep 0.02; done' >out 2>err &
 wait_for grep -q Started out
 pid=$(sed -n 's/^Started 0 //p' out)
 grep -q "DSLAUNCH_COOKIE=probe" "/proc/$pid/environ" || die "process $pid is not the rank"
+touch looked
 wait
 # What stays behind goes with the namespace, and so does what has lost every link.
 "$probe" "$dslaunch" --isolate required -- bash -c "setsid sleep 76.$$ & exit 3" >out 2>err

@@ -49,7 +49,7 @@ all_swept() {
   [ -n "$(processes_of "$id-alive")" ] || die "a living job was swept"
 }
 
-"$probe" "$dslaunch" --job "$id-alive" -- bash -c 'touch alive; exec sleep 30' >alive.out 2>&1 &
+"$probe" "$dslaunch" --job "$id-alive" -- bash -c 'touch alive; exec sleep 100' >alive.out 2>&1 &
 alive=$!
 wait_for files_there alive
 

@@ -40,7 +40,7 @@ fault_kill_rank() {
   want_rank "$rank"
 }
 # A stopped rank is no failure: the deadline of the job finds it.
-options_stop_rank=(--timeout 1500ms)
+options_stop_rank=(--timeout 3s)
 fault_stop_rank() {
   target="rank $rank"
   kill -STOP "$(rank_pid "$rank")"

@@ -128,8 +128,8 @@ if ldd "$dsrunner" | grep -q 'lib[at]san'; then
   echo "left out: a slow disk by LD_PRELOAD, which does not work with a sanitizer"
 else
   mkdir "$work/slow"
-  export DS_SAVE_FAULTS="1/sync/chunk/1/1/delay/2500" DS_SAVE_FAULTS_DIR="$work/slow" DS_SAVE_FAULTS_LOG="$work/slow.notes"
-  LD_PRELOAD=$DS_TESTS/libsave_faults.so run_job 2 slow "checkpoint.dir=$work/slow" comm.timeout=1 train.steps=2
+  export DS_SAVE_FAULTS="1/sync/chunk/1/1/delay/3500" DS_SAVE_FAULTS_DIR="$work/slow" DS_SAVE_FAULTS_LOG="$work/slow.notes"
+  LD_PRELOAD=$DS_TESTS/libsave_faults.so run_job 2 slow "checkpoint.dir=$work/slow" comm.timeout=2 train.steps=2
   unset DS_SAVE_FAULTS DS_SAVE_FAULTS_DIR DS_SAVE_FAULTS_LOG
   grep -q "1 ! delay" "$work/slow.notes" || fail "slow: the disk was not: $(cat "$work/slow.notes")"
 fi

@@ -79,12 +79,15 @@ train --timeout 1000s --pre-signal USR1@997s --max-restarts 1 train.toml
 wait_for grep -q 'until the deadline: sending SIGUSR1 to all ranks' "$log"
 wait_for grep -qE 'saved in .*, asked for\)$' "$log"
 at=$(newest ck)
-wait_for at_step $(($(step_of $at) + 5)) # ranks may receive it in two steps, which gives two checkpoints
+wait_for at_step $(($(step_of $at) + 5))
+kill -9 "$(rank_pids | tail -n 1)"
+wait_for grep -q 'restart 1 of 1' "$log"
+resumed_again() { [ "$(grep -c 'resumed from' "$log")" = 2 ]; }
+wait_for resumed_again
+# Ranks may receive the signal in two steps, which gives two checkpoints. A checkpoint is complete only when later steps were run.
 third=$(newest ck)
 at=$(step_of $third)
-wait_for at_step $((at + 3))
-kill -9 "$(rank_pids | tail -n 1)"
-wait_for grep -q "resumed from $work/ck/$third" "$log"
+grep 'resumed from' "$log" | tail -n 1 | grep -q "resumed from $work/ck/$third" || die "not resumed from $third: $(grep 'resumed from' "$log")"
 wait_for at_step $((at + 2))
 "$dslaunch" kill "$id" --wait 2>/dev/null
 ended 143

@@ -88,10 +88,10 @@ is_back n0
 wait_for grep -q 'n0 is ready' err
 end_epoch 1 5
 wait_for epoch_is_up 2 8
-places_are 2 8 1/1
 end_epoch 2 6
 finish
 expect 6 "a second failure of ranks"
+places_are 2 8 1/1
 said '; restart 1 of 1$'
 grep -q 'after 1 restart$' err || die "the reason of the end"
 ! grep -q 'exited 6; starting' err || die "it says that all ranks start again, and ends"

@@ -17,8 +17,8 @@ expect 0 "--leave"
 err_is "" "--leave"
 [ "$(grep -c started out)" = 3 ] || die "--leave: output"
 sleep 1.5
-left=$(job_processes)
-[ "$(wc -w <<<"$left")" = 3 ] || die "--leave: not 3 live, but: $left"
+three_live() { left=$(job_processes) && [ "$(wc -w <<<"$left")" = 3 ]; } # agents may take a moment to end
+wait_for three_live
 for pid in $left; do
   [ "$(ps -o comm= -p "$pid")" = sleep ] || die "--leave: more than the daemon lives: $(ps -o comm= -p "$pid")"
 done

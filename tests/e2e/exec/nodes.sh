@@ -29,8 +29,16 @@ grep -q '^  10\.77\.0\.\[100-219\] (120) .*connection .*no answer within 3 s$' "
 exec_on -t 1 --window 200 -S -w 'lost[100-219]' -- hostname
 grep -q '^  lost\[100-219\] (120) .*connection .*no answer within 1 s$' "$dir/err" || fail "the time of lookups changes the text"
 
-(sleep 1; ip -n "$head_ns" link set leg2 down) &
-exec_on -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 4; hostname'
+# When the commands run on both nodes, node2 vanishes.
+vanish() {
+  rm -f "$dir"/up.*
+  (
+    for ((i = 0; i < 600; i++)); do [ ! -e "$dir/up.0" ] || [ ! -e "$dir/up.1" ] || break; sleep 0.05; done
+    ip -n "$head_ns" link set leg2 down
+  ) &
+}
+vanish
+exec_on -S --node-timeout 2s -w 'node[1-2]' -- ": > $dir/up.%n; sleep 4; hostname"
 wait $!
 [ "$status" = 69 ] || fail "exit $status after a node has vanished"
 [ "$(cat "$dir/out")" = "node1: node1" ] || fail "the other goes on to its end"
@@ -43,8 +51,8 @@ done
 [ -z "$(node_pids 2)" ] || fail "something is left on the lost node"
 
 for ((i = 0; i < 100; i++)); do on_head timeout 1 bash -c ': < /dev/tcp/node2/22' 2> /dev/null && break; done
-(sleep 2; ip -n "$head_ns" link set leg2 down) &
-exec_on --style pdsh -S --node-timeout 2s -w 'node[1-2]' -- 'sleep 6; hostname'
+vanish
+exec_on --style pdsh -S --node-timeout 2s -w 'node[1-2]' -- ": > $dir/up.%n; sleep 4; hostname"
 wait $!
 [ "$status" = 255 ] && [ "$(cat "$dir/out")" = "node1: node1" ] || fail "pdsh's style, a node has vanished: exit $status"
 grep -q '^node2: ssh: nothing heard' "$dir/err" && grep -q 'node2: ssh exited with exit code 255$' "$dir/err" ||

@@ -47,8 +47,14 @@ sleep 1.2 # too late to be the second one: it asks again
 printf '\003' >&3
 asked_again() { [ "$(grep -c 'once more within 1 s' out)" = 2 ]; }
 wait_for asked_again
-sleep 0.4 # two within 0.3 s count as one
-printf '\003' >&3
+# Two within 0.3 s count as one. On a busy machine the next one may come after more than 1 s, and asks again; then one more.
+trap '' PIPE
+for ((i = 0; i < 50; i++)); do
+  sleep 0.4
+  kill -0 "$terminal" 2>/dev/null || break
+  printf '\003' 2>/dev/null >&3
+done
+trap - PIPE
 rc=0
 wait "$terminal" || rc=$?
 exec 3>&-

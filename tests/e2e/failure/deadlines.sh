@@ -3,15 +3,15 @@
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 
-run -n 3 --timeout 800ms -- bash -c '[ $RANK = 1 ] || exec sleep 60'
+run -n 3 --timeout 2s -- bash -c '[ $RANK = 1 ] || exec sleep 60'
 expect 124 "timeout"
-last_line_is "dslaunch: the deadline of 800 ms has passed: 2 ranks were still running: [0,2] on localhost; 2 ranks stopped"
+last_line_is "dslaunch: the deadline of 2 s has passed: 2 ranks were still running: [0,2] on localhost; 2 ranks stopped"
 nothing_left || die "left: $(job_processes)"
 run -n 2 --timeout 60s -- true
 expect 0 "a timeout that does not come"
 
 # The signal comes before TERM, to main processes alone.
-run -n 2 --timeout 1500ms --pre-signal USR1@1s -- bash -c '
+run -n 2 --timeout 3s --pre-signal USR1@1s -- bash -c '
   bash -c "trap \"echo helper got USR1\" USR1; trap exit TERM; while :; do sleep 0.05; done" &
   trap "echo rank got USR1" USR1; trap "echo rank got TERM; exit 0" TERM; while :; do sleep 0.05; done'
 expect 124 "pre-signal"
@@ -43,7 +43,10 @@ expect 140 "USR2 kills a launcher that passes nothing on"
 wait_for nothing_left
 
 # Ranks that go on when others are done.
-run -n 3 --exit-skew 200ms -- bash -c '[ $RANK = 1 ] || sleep 0.7'
+background -n 3 --exit-skew 200ms -- bash -c '[ $RANK = 1 ] || while [ ! -e warned ]; do sleep 0.02; done'
+wait_for test -s err
+touch warned
+finish
 expect 0 "exit skew"
 [ "$(cat err)" = "dslaunch: 2 of 3 ranks were still running 200 ms after another ended with 0: [0,2] on localhost" ] || die "warning"
 run -n 2 --exit-skew 200ms:stop -- bash -c '[ $RANK = 1 ] || exec sleep 60'

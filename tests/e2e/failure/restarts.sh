@@ -25,7 +25,7 @@ dslaunch: rank 1 on localhost: exited 7; restart 2 of 3 in 1 s" ] || die "messag
 cmp -s ports.0 ports.2 || die "the ranks of an epoch have different ports"
 [ "$(cat agents.* | sort -u | wc -l)" = 1 ] || die "the agent did not stay: $(cat agents.*)"
 [ "$(grep -c '"cause": "rank 1 on localhost: exited 7"' v.json)" = 2 ] || die "restarts in the verdict: $(cat v.json)"
-grep -Eq '"seconds": 0\.[0-9]+' v.json || die "times in the verdict: $(cat v.json)"
+grep -Eq '"seconds": [0-9]+\.[0-9]+' v.json || die "times in the verdict: $(cat v.json)"
 
 # No more restarts than asked for, and none for those that do not want one.
 run -n 2 --max-restarts 1 -- bash -c 'echo up; [ $RANK = 0 ] || exit 5; exec sleep 60'
@@ -54,6 +54,8 @@ node_job='sh agent_of $$ >agent.$DSLAUNCH_EPOCH.$RANK; echo "$RANK $NODE_RANK $L
   [ $DSLAUNCH_EPOCH = 1 ] && exit 0; : >up.$RANK; exec sleep 60'
 background --transport local --hostfile hosts --spares 1 --max-restarts 1 --verdict v.json -- bash -c "$node_job"
 wait_for files_there up.0 up.1 up.2 up.3
+first_lines() { [ "$(grep -c 'epoch 0$' out)" = 4 ]; } # what a killed agent has not passed on is lost
+wait_for first_lines
 kill -9 "$(cat agent.0.3)"
 finish
 expect 0 "a spare takes the place of a lost node"
@@ -86,15 +88,18 @@ grep -q '^dslaunch: n0 was reached again: no leftover processes found$' err || d
 grep -q '^dslaunch: node n0 is lost: .*; 2 ranks ended after it$' err || die "the verdict of a lost node"
 wait_for nothing_left
 
-# Ctrl-C while ranks are being stopped for a restart ends the job.
+# Ctrl-C while ranks are being stopped for a restart ends the job, twice at once: the grace is longer than this test may take.
 rm -f up.*
-background -n 2 --max-restarts 3 --grace 30s -- bash -c 'trap "" TERM; : >up.$RANK
+background -n 2 --max-restarts 3 --grace 1000s -- bash -c 'trap "" TERM; : >up.$RANK
   while [ ! -e up.0 ] || [ ! -e up.1 ]; do sleep 0.01; done; [ $RANK = 0 ] && exit 3; while :; do sleep 0.1; done'
 wait_for grep -q 'restart 1 of 3' err
 kill -INT "$launcher"
-int_taken() { ! grep -q '^ShdPnd:.*[2367abef]$' "/proc/$launcher/status"; } # two that are pending would be one
-wait_for int_taken
-kill -INT "$launcher"
+has_ended() { [ "$(state_of "$launcher" 2>/dev/null || echo Z)" = Z ]; }
+for ((i = 0; i < 50; i++)); do # two within 0.3 s count as one, and a busy launcher may read two as one
+  sleep 0.4
+  has_ended && break
+  kill -INT "$launcher"
+done
 finish
 expect 130 "Ctrl-C during a restart"
 wait_for nothing_left

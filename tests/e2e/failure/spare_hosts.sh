@@ -83,7 +83,7 @@ dslaunch --hostfile "$dir/two" --max-restarts 1 --grace 30s -- sh -c 'if [ $DSLA
   [ $RANK -eq 0 ] || echo "of epoch 0: $(pgrep -fxc "sleep 54.321")"' &
 job=$!
 wait_for_lines 2 'up 0'
-sleep 0.5 # the shells have become sleep
+for ((i = 0; i < 300; i++)); do [ "$(pgrep -fxc 'sleep 54.321')" -lt 2 ] || break; sleep 0.02; done # the shells have become sleep
 break_sessions 2
 wait "$job"
 status=$?
@@ -129,10 +129,10 @@ want '^dslaunch: node2: .*; it becomes a spare host$' err
 dslaunch --hostfile "$dir/auto" --connect-timeout 1s -- sh -c 'hostname'
 status=$?
 want_status 69
-dslaunch --hostfile "$dir/auto" --timeout 1s -- sh -c 'hostname'
+dslaunch --hostfile "$dir/auto" --timeout 3s -- sh -c 'hostname'
 status=$?
 want_status 124
-want 'the deadline of 1 s has passed: still waiting for 1 of 3 hosts with slots=auto: node2$' err
+want 'the deadline of 3 s has passed: still waiting for 1 of 3 hosts with slots=auto: node2$' err
 ip -n "$head_ns" link set leg2 up
 want_nothing_on 1 2 3
 

@@ -53,7 +53,7 @@ grep -qF '  | {"message": {"message": "ValueError: boom"' err || die "the error 
 has '"message": "ValueError: boom",'
 
 # Others that end in their own ways are folded.
-run -n 8 --grace 400ms --verdict v.json -- bash -c '
+run -n 8 --grace 1s --verdict v.json -- bash -c '
   case $RANK in 5) while [ "$(ls up.* | wc -l)" -lt 7 ]; do sleep 0.02; done; exit 9 ;; 6) trap "exit 4" TERM ;; 7) trap "" TERM ;; esac
   : >up.$RANK; while :; do sleep 0.05; done'
 expect 9 "many ends"
@@ -77,11 +77,12 @@ expect 65 "no folder for the verdict"
 
 # What is no file is written as it is, and stays: a pipe, a device, standard output.
 mkfifo pipe
-timeout 20 cat pipe >v.json &
-reader=$!
-run --verdict pipe -- sh -c 'sleep 1; exit 3'  # until the reader has opened the pipe
+exec 3<>pipe 4<pipe # a reader from the start; the pipe holds what is written
+run --verdict pipe -- sh -c 'exit 3' 3>&- 4<&-
 expect 3 "a pipe for the verdict"
-wait $reader
+exec 3>&-
+cat <&4 >v.json
+exec 4<&-
 [ -p pipe ] || die "the verdict has replaced a pipe"
 has '"exit_code": 3,'
 timeout 10 "$dslaunch" --verdict pipe -- true >out 2>err </dev/null || die "a pipe without a reader"

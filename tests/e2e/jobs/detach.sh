@@ -6,9 +6,11 @@ set -u
 
 # It runs, is listed, and says its last lines, of all ranks and of one.
 detached -n 2 -- bash -c 'for i in 1 2 3; do echo "line $i"; done; touch said.$RANK
-  while [ ! -e go ]; do sleep 0.02; done; echo last; exit 7'
+  while [ ! -e go ]; do sleep 0.02; [ ! -e more.$RANK ] || { rm more.$RANK; echo more; }; done; echo last; exit 7'
 grep -q "job ${id:0:8} runs in the background; its output goes to $work/dslaunch-$id.log" err || die "no word of the log"
 wait_for files_there said.0 said.1
+is_running() { [ "$(column state "$id")" = running ]; }
+wait_for is_running
 run ps
 expect 0 "ps"
 [ "$(wc -l <out)" = 2 ] || die "ps does not list one job"
@@ -31,7 +33,8 @@ attached=$!
 "$dslaunch" tail -f -n 0 "$id" >followed 2>/dev/null &
 followed=$!
 wait_for grep -q "line 3" attached
-sleep 0.1 # tail may still be connecting; what it follows is also kept
+sees_more() { touch more.0; [ -s followed ]; } # it shows only what comes after it has connected
+wait_for sees_more
 touch go
 wait "$attached"
 [ $? = 7 ] || die "attach does not exit with the job's code"
@@ -47,7 +50,7 @@ expect 7 "attach to a job that is over"
 grep -q "job ${id:0:8} ended with exit code 7" err || die "attach does not say that the job has ended"
 run attach 0123456789abcdef
 expect 64 "attach to a job that never was"
-rm -f go said.*
+rm -f go said.* more.*
 
 # The log may have another name, and is added to.
 for word in one two; do

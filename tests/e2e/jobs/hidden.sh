@@ -5,7 +5,7 @@ set -u
 . "$DS_SOURCE/tests/support/jobs.sh"
 
 detached -n 2 --show 0 --prefix '{node_rank}/{rank}> ' -- bash -c 'for i in 1 2 3; do echo "line $i"; done; touch said.$RANK
-  n=0; while [ ! -e go ]; do sleep 0.02; [ ! -e more ] || { rm more; echo more; }; done; echo last; [ $RANK = 0 ]'
+  n=0; while [ ! -e go ]; do sleep 0.02; [ ! -e more ] || { rm -f more; echo more; }; done; echo last; [ $RANK = 0 ]'
 wait_for files_there said.0 said.1
 three() { [ "$("$dslaunch" tail "$id" --rank 1)" = "0/1> line 1
 0/1> line 2
@@ -25,7 +25,8 @@ gone() { [ ! -e more ]; }
 wait_for gone
 "$dslaunch" tail -f "$id" -n 0 >followed &
 followed=$!
-sleep 0.1
+sees_more() { touch more; [ -s followed ]; } # it shows only what rank 0 writes after it has connected
+wait_for sees_more
 touch go
 wait "$attached"
 [ $? = 1 ] || die "attach exits with the job's code"

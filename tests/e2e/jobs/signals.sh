@@ -17,7 +17,7 @@ wait_for files_there usr1.0 usr1.1
 is_over "$id" && die "USR1 has ended the job"
 
 # The grace of the job is longer than this test may take.
-"$dslaunch" kill "$id" --grace 300ms --wait 2>err || die "kill --grace"
+"$dslaunch" kill "$id" --grace 1s --wait 2>err || die "kill --grace"
 grep -q "ended with code 143" err || die "kill --wait says no code"
 files_there asked.0 asked.1 || die "the ranks got no TERM"
 

@@ -21,7 +21,8 @@ grep -q "Running" state || die "a job with --stdin in the background: $(cat stat
 [ "$(cat code)" = "code 0" ] || die "a job with --stdin in the background: $(cat code)"
 rm -f up go
 # (Without care it would have been stopped: so is a shell that writes there.)
-on_terminal 'set -m; stty tostop; sh -c "echo from a shell" & sleep 0.3; jobs -l >state; kill -9 %1'
+on_terminal 'set -m; stty tostop; sh -c "echo from a shell" &
+  for i in {1..500}; do jobs -l >state; grep -q "tty output" state && break; sleep 0.02; done; kill -9 %1'
 grep -q "tty output" state || die "this terminal stops nobody, so this test proves nothing: $(cat state)"
 
 # The terminal closes: a detached job stays, one in the foreground is hung up.

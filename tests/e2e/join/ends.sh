@@ -43,6 +43,7 @@ files_there saved.0 saved.1 saved.2 saved.3 || die "TERM to all nodes killed ran
 # A second TERM to the root kills, once it cannot be the same request any more.
 SAVE=8 start 2 --grace 60s
 kill -TERM "${pids[0]}"
+wait_for said 0 "SIGTERM"
 sleep 2.2
 kill -TERM "${pids[0]}"
 ends 143 0 1
@@ -69,12 +70,12 @@ ends 0 0 1 2
 for r in 0 1 2; do must_say 0 "[$r] rank $r epoch 1"; done
 
 # A root that never comes back: the joiners give up after --wait, and say why.
-start 2 --wait 1s
+start 2 --wait 2s
 kill -9 "${pids[0]}"
 end_of 0
 ends 69 1
-must_say 1 "no root within 1 s"
-has_report 1 '"exit_code":69' "no root within 1 s"
+must_say 1 "no root within 2 s"
+has_report 1 '"exit_code":69' "no root within 2 s"
 
 peers_of 2
 # 93 means "do not restart", everywhere.

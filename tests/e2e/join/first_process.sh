@@ -28,12 +28,14 @@ for i in 0 1; do
   nsenter -t "${init% }" -p sh -c 'sleep 0.05 & sleep 0.05 &'
 done
 sleep 0.3
-for i in 0 1; do
-  init=$(init_of $i)
-  for pid in $(cat /proc/${init% }/task/${init% }/children); do
-    [ "$(state_of "$pid")" != Z ] || die "node $i leaves zombies: $(cat /proc/$pid/status)"
+no_zombies() {
+  local i init pid
+  for i in 0 1; do
+    init=$(init_of $i)
+    for pid in $(cat /proc/${init% }/task/${init% }/children); do [ "$(state_of "$pid")" != Z ] || return 1; done
   done
-done
+}
+wait_for no_zombies
 # TERM goes to the first process alone, as from a kubelet.
 init=$(init_of 1)
 kill -TERM ${init% }

@@ -26,7 +26,7 @@ for stage in 0 3; do
 done
 # An agent is killed under dslaunch.
 job lost a,b,c,d zero.stage=2
-wait_for 60 reached lost 3 && kill_agents lost 1
+kill_agents lost 3 1
 ended lost
 says lost "resume   step [0-9]+ from memory \(4 ranks of epoch 0"
 # Memory that does not come back is an error.

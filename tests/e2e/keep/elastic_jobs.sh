@@ -37,8 +37,8 @@ for cell in 0:none 2:none 3:nvme; do
   keys=(zero.stage=${cell%:*})
   [ "${cell#*:}" = none ] || keys+=(offload.optimizer.device=${cell#*:} offload.optimizer.tile=16384 "offload.optimizer.paths=$work/disk")
   job $name a,b,c,d "${keys[@]}"
-  wait_for 60 reached $name 8 && kill_agents $name 1
-  wait_for 60 reached $name 24 && kill_agents $name 0
+  kill_agents $name 8 1
+  kill_agents $name 24 0
   ended $name
   [ "$(grep -c "resume   step [0-9]* from memory" "$work/$name.out")" -ge 2 ] || fail "$name: not from memory: $(cat "$work/$name.out")"
   ! grep -q "resumed from\|memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
@@ -46,7 +46,7 @@ done
 
 # Two buddies at once: the disk.
 job two a,b,c,d checkpoint.dir="$work/two.ckpt" checkpoint.every=3
-wait_for 60 reached two 14 && kill_agents two 1 2
+kill_agents two 14 1 2
 ended two
 says two "epoch 1: 2 nodes and 2 ranks .before: 4 and 4.; [bc] is also lost"
 says two "memory is not used: step [0-9]+ of epoch 0 lacks the shares? of ranks? 1"
@@ -59,7 +59,8 @@ mkdir -m 700 "$DSLAUNCH_RUNTIME_DIR"
 for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   name=leave-${when%% *}
   job "$name" a,b,c
-  wait_for 60 reached "$name" 8 && wait_for 20 find_agent "$name" 1 && lost=$agent
+  wait_for 60 reached "$name" 1 && wait_for 20 find_agent "$name" 1 && lost=$agent
+  wait_for 60 reached "$name" 8 || fail "$name: $(cat "$work/$name.out")"
   "$DS_BIN/dslaunch" scale --remove c >"$work/scale.out" 2>&1 || fail "$name: $(cat "$work/scale.out")"
   said_soon "$name" "$when"
   kill -9 "$lost"
@@ -72,7 +73,7 @@ done
 # A host beyond the new number of nodes waits with what it keeps, and takes the place of one that is lost.
 job size a,b,c
 wait_for 60 reached size 8 && "$DS_BIN/dslaunch" scale --nodes 2 >"$work/scale.out" 2>&1 || fail "size: $(cat "$work/scale.out")"
-wait_for 60 reached size 20 && kill_agents size 1
+kill_agents size 20 1
 ended size
 says size 'epoch 2: 2 nodes and 2 ranks; c joins'
 ! grep -q "memory is not used\|cannot join" "$work/size.out" || fail "size: $(cat "$work/size.out")"

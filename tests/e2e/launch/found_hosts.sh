@@ -41,12 +41,12 @@ if [ "${1:-}" = inside ]; then
         ;;
     esac
   done <"$world"
-  # et-operator rewrites its file in place: at first it is empty, then half of it is there.
+  # et-operator rewrites its file in place: at first it is empty, then a part of it is there, each for less than dslaunch takes for stable.
   if [ -n "${REWRITE:-}" ]; then
     cp "$root/etc/edl/hostfile" "$root/tmp/whole"
     : >"$root/etc/edl/hostfile"
     (
-      for step in 1 2 3; do sleep 0.1; printf 'elastic-worker-0:1\nelas' >"$root/etc/edl/hostfile"; done
+      for size in 4 9 14 19 23 28; do sleep 0.05; head -c $size "$root/tmp/whole" >"$root/etc/edl/hostfile"; done
       cat "$root/tmp/whole" >"$root/etc/edl/hostfile"
     ) &
   fi

@@ -9,7 +9,7 @@ stuck() {
   rm -f done seen
   (
     exec 3<pipe
-    for ((i = 0; i < 100; ++i)); do
+    for ((i = 0; i < 800; ++i)); do
       [ ! -e done ] || break
       sleep 0.05
     done

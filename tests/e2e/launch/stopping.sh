@@ -4,8 +4,8 @@
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 
-run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then sleep 0.3; exit 4; fi; trap "" TERM
-  setsid sleep 60 & while :; do sleep 1; done'
+run -n 2 --grace 500ms -- bash -c 'if [ $RANK = 0 ]; then while [ ! -e deaf ]; do sleep 0.02; done; exit 4; fi; trap "" TERM
+  setsid sleep 60 & : >deaf; while :; do sleep 1; done'
 expect 4 "a rank that ignores TERM"
 grep -q '^dslaunch: rank 0 on localhost: exited 4 (first failure); 1 rank ended after it, by KILL$' err ||
   die "the killed rank is not told"
@@ -13,8 +13,8 @@ nothing_left || die "left: $(job_processes)"
 
 # The helper of rank 1 must live through TERM, so that the rank can save with it.
 run -n 2 --grace 30s -- bash -c 'if [ $RANK = 0 ]; then while [ ! -e ready ]; do sleep 0.05; done; exit 6; fi
-  bash -c "trap \"echo helper got TERM\" TERM; touch ready; while [ ! -e saved ]; do sleep 0.05; done; echo helper lived" &
   trap "touch saved" TERM
+  bash -c "trap \"echo helper got TERM\" TERM; touch ready; while [ ! -e saved ]; do sleep 0.05; done; echo helper lived" &
   wait; wait'
 expect 6 "TERM for the main process"
 grep -q 'helper lived' out || die "the rank's helper did not live"

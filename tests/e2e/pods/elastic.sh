@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/changing.sh"
 cases_begin
 command -v python3 > /dev/null || { echo "SKIP: needs python3"; exit 77; }
-changing_begin 600 4 20
+changing_begin 600 4 25 # the changes take 10 s, and on a busy machine much longer
 
 until_step() { # STEP
   local i

@@ -122,12 +122,12 @@ start_cluster() {
   munged --foreground --force --key-file="$cluster/munge/key" --socket="$cluster/munge/socket" --pid-file="$cluster/munge/pid" \
     --seed-file="$cluster/munge/seed" --log-file="$cluster/munge/log" > "$cluster/log/munged.out" 2>&1 &
   cluster_pids+=($!)
-  until_true 5 test -S "$cluster/munge/socket" || { cat "$cluster/log/munged.out" "$cluster/munge/log" >&2; echo "munged does not start" >&2; exit 1; }
+  until_true 20 test -S "$cluster/munge/socket" || { cat "$cluster/log/munged.out" "$cluster/munge/log" >&2; echo "munged does not start" >&2; exit 1; }
   slurmctld -D -c > "$cluster/log/slurmctld.out" 2>&1 &
   cluster_pids+=($!)
   local node
   for node in n1 n2 n3 n4; do start_slurmd $node; done
-  until_true 20 nodes_idle || { tail -n 15 "$cluster"/log/* >&2; sinfo -N -l >&2; echo "the nodes do not become idle" >&2; exit 1; }
+  until_true 60 nodes_idle || { tail -n 15 "$cluster"/log/* >&2; sinfo -N -l >&2; echo "the nodes do not become idle" >&2; exit 1; }
 }
 
 start_slurmd() {

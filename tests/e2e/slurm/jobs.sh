@@ -40,8 +40,8 @@ in_allocation -N3 "$dslaunch" --spares 1 --max-restarts 1 -- bash -c '
   sleep 1'
 expect 0 "a spare"
 grep -q '^\[1\] 1 1 n3$' out || die "the spare n3 does not stand in"
-SLURM_JOB_END_TIME=$(($(date +%s) + 6)) in_allocation -N2 "$dslaunch" --grace 1s --pre-signal USR1@3s -- \
-  bash -c 'trap "echo USR1; exit 0" USR1; while :; do sleep 0.1; done'
+in_allocation -N2 bash -c 'SLURM_JOB_END_TIME=$(($(date +%s) + 9)) exec "$DSLAUNCH" --grace 1s --pre-signal USR1@3s -- bash -c "$0"' \
+  'trap "echo USR1; exit 0" USR1; while :; do sleep 0.1; done'
 expect 0 "--pre-signal"
 [ "$(sort out | tr '\n' ';')" = "[0] USR1;[1] USR1;" ] || die "USR1 before the end of the time"
 in_allocation -N2 "$dslaunch" -- bash -c '[ $RANK = 0 ] && sleep 30; exit 7'

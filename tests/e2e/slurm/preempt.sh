@@ -13,7 +13,7 @@ echo "start $RANK epoch $DSLAUNCH_EPOCH restart $TORCHELASTIC_RESTART_COUNT from
 trap 'leave=USR1' USR1
 trap 'leave=TERM; echo "TERM $RANK" >> "$OUT"' TERM
 leave=
-while [ $step -lt 60 ]; do
+while [ $step -lt 100 ]; do
   sleep 0.1
   step=$((step + 1))
   echo "step $RANK $step" >> "$OUT"
@@ -57,8 +57,8 @@ scancel --batch --signal=USR1 "$job"
 again 2 "after USR1"
 until_true 30 gone "$job" || die "the job does not end"
 for rank in 0 1 2 3; do
-  [ "$(grep "^step $rank " "$OUT" | cut -d ' ' -f 3 | tr '\n' ' ')" = "$(seq -s ' ' 60) " ] || { cat "$OUT"; die "steps of rank $rank"; }
+  [ "$(grep "^step $rank " "$OUT" | cut -d ' ' -f 3 | tr '\n' ' ')" = "$(seq -s ' ' 100) " ] || { cat "$OUT"; die "steps of rank $rank"; }
 done
 grep '^start' "$OUT" | grep -v 'restart 0 ' && die "a requeue counts as a restart inside of the job"
 scontrol show job "$job" | grep -q 'JobState=COMPLETED.*' || die "state of the job"
-echo "ok: 60 steps of 4 ranks, each once, in three runs: $(grep '^start 0' "$OUT" | sed 's/.*from/from/' | tr '\n' ' ')"
+echo "ok: 100 steps of 4 ranks, each once, in three runs: $(grep '^start 0' "$OUT" | sed 's/.*from/from/' | tr '\n' ' ')"
