@@ -2,13 +2,14 @@
 #include "engine/config/resolve.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include "engine/base/token_numbers.h"
 #include "engine/config/bert_family.h"
+#include "engine/config/keys.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/resolve_sections.h"
+#include "engine/config/sample_prompt.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
@@ -39,15 +40,30 @@ void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
                                   config.model.vocab),
                       "top_k = 0 samples among all tokens");
   }
-  if (sample.tokens == 0 || config.data.tokenizer != "none") return;
-  const std::optional<std::vector<std::int32_t>> prompt = token_numbers(sample.prompt);
+  if (sample.tokens == 0) return;
+  const DataConfig& data = config.data;
+  const bool has_files = data.tokenizer != "none" && data.tokenizer != "bytes";
+  const auto tokenizer = has_files ? Tokenizer::shared(data.tokenizer) : nullptr;
+  const std::vector<std::int32_t> prompt = sample_prompt(config, tokenizer.get());
   const auto fits = [&](std::int32_t token) { return token >= 0 && token < config.model.tokens; };
-  if (prompt && !prompt->empty() && std::ranges::all_of(*prompt, fits)) return;
-  throw given.error(
-      {"sample.prompt", "sample.tokens"},
-      fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
-                  config.model.tokens - 1),
-      "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
+  if (data.tokenizer == "none" && (prompt.empty() || !std::ranges::all_of(prompt, fits)))
+    throw given.error(
+        {"sample.prompt", "sample.tokens"},
+        fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
+                    config.model.tokens - 1),
+        "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
+  if (prompt.empty())
+    throw given.error({"sample.prompt", "sample.tokens"},
+                      fmt::format("{} makes no tokens of {}", data.tokenizer,
+                                  sample.prompt.empty()
+                                      ? "a newline, for which an empty sample.prompt stands"
+                                      : "sample.prompt"),
+                      "write another sample.prompt, or set sample.tokens = 0");
+  if (data.encoder_len > 0 && std::ssize(prompt) > data.encoder_len)
+    throw given.error({"sample.prompt", "data.encoder_len"},
+                      fmt::format("sample.prompt has {} tokens, the encoder reads {}",
+                                  prompt.size(), data.encoder_len),
+                      "shorten it");
 }
 
 /// Refuses what only a model of the next token can do.
