@@ -14,6 +14,8 @@
 namespace ds {
 namespace {
 
+constexpr std::string_view kVirtualRanks = "determinism.virtual_ranks";
+
 void resolve_lora(TrainConfig& config, const GivenKeys& given) {
   LoraConfig& lora = config.lora;
   if (lora.rank == 0) {
@@ -103,6 +105,17 @@ Error batch_not_divisible(const BatchConfig& batch, std::string_view name, std::
                       virtual_ranks));
 }
 
+/// Checks a size that follows from batch.global by the limit of its own key.
+void require_limit(std::string_view key, std::int64_t value, const BatchConfig& batch,
+                   const GivenKeys& given) {
+  const auto most = static_cast<std::int64_t>(find_key(key)->max);
+  if (value > most)
+    throw given.error({"batch.global"},
+                      fmt::format("batch.global = {} makes {} {}, but at most {} are possible",
+                                  batch.global, key, value, most),
+                      "lower it, or give batch.micro and batch.accum, too");
+}
+
 void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
   const int known = (batch.micro != 0) + (batch.accum != 0) + (batch.global != 0);
   if (known == 0 || (known == 1 && batch.accum != 0)) {
@@ -127,6 +140,8 @@ void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKe
   if (batch.micro * batch.accum * virtual_ranks != batch.global) {
     throw batch_mismatch(batch, virtual_ranks, given);
   }
+  require_limit("batch.micro", batch.micro, batch, given);
+  require_limit("batch.accum", batch.accum, batch, given);
 }
 
 void resolve_order(TrainConfig& config) {
@@ -142,8 +157,11 @@ std::int64_t elastic_virtual_ranks(const BatchConfig& batch, std::int64_t most) 
   const std::int64_t accum = std::max<std::int64_t>(1, batch.accum);
   if (batch.global == 0) return most;
   if (batch.micro != 0) return std::max<std::int64_t>(1, batch.global / (batch.micro * accum));
+  const double limit = find_key(kVirtualRanks)->max;
   std::int64_t ranks = most;
-  while (ranks * accum < batch.global && batch.global % (ranks * accum) != 0) ++ranks;
+  while (static_cast<double>(ranks) <= limit && ranks * accum < batch.global &&
+         batch.global % (ranks * accum) != 0)
+    ++ranks;
   return std::min(ranks, std::max<std::int64_t>(1, batch.global / accum));
 }
 
@@ -151,7 +169,10 @@ void resolve_virtual_ranks(TrainConfig& config, const GivenKeys& given, const Jo
   std::int64_t& virtual_ranks = config.determinism.virtual_ranks;
   const bool is_given = virtual_ranks != 0;
   if (!is_given && ranks.most == 0) virtual_ranks = ranks.now;
-  if (!is_given && ranks.most > 0) virtual_ranks = elastic_virtual_ranks(config.batch, ranks.most);
+  if (!is_given && ranks.most > 0) {
+    virtual_ranks = elastic_virtual_ranks(config.batch, ranks.most);
+    require_limit(kVirtualRanks, virtual_ranks, config.batch, given);
+  }
   if (virtual_ranks >= std::max(ranks.now, ranks.most)) return;
   if (ranks.most == 0) {
     throw given.error(
