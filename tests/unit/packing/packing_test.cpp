@@ -197,6 +197,29 @@ TEST_CASE("an end token follows each document once; prompts are not learned") {
       ds::DocumentEncoder(config_of(folder, ds::DataTask::text, {"text"})).specials().all.empty());
 }
 
+TEST_CASE("own chat templates that write other texts do not share their tokens") {
+  const Folder folder;
+  ds::DataConfig config = config_of(folder, ds::DataTask::chat, {"m"});
+  config.tokenizer = folder.file("tokenizer.json", R"({
+    "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}})");
+  config.chat_template = "own";
+  std::set<std::string> identities;
+  std::size_t count = 0;
+  const auto add = [&](const char* system, const char* user, const char* assistant) {
+    config.chat_system = system;
+    config.chat_user = user;
+    config.chat_assistant = assistant;
+    identities.insert(ds::DocumentEncoder(config).identity());
+    ++count;
+  };
+  add("{content}", "<u>{content} <e>", "<a>{content}<e>");
+  add("{content}", "<u> {content}<e>", "<a>{content}<e>");  // a blank on the other side
+  add("{content}<s>", "<u>{content} <e>", "<a>{content}<e>");
+  add("<s>{content}", "<u>{content} <e>", "<a>{content}<e>");
+  add("{content}", "<u>{content}", "<e> <a>{content}<e>");
+  CHECK(identities.size() == count);
+}
+
 TEST_CASE("many threads and processes fill one cache, each chunk once, with equal bytes") {
   const Folder folder;
   Lines files;
