@@ -95,10 +95,11 @@ void TokenCache::write(const RawChunk& chunk, const std::string& part,
   read_documents(chunk, config_, [&](RawDocument& document, const auto& place) {
     try {
       encoder_.encode(document, encoded);
+      writer.add(encoded);
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::config) throw;  // of the writer, which names its file
       throw Error(error.kind(), fmt::format("{}: {}", place(), error.what()), error.hint());
     }
-    writer.add(encoded);
   });
   writer.finish(part + "-index");
   rename_or_fail(part, name + ".bin");

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "engine/base/error.h"
 
@@ -43,7 +44,13 @@ void TokenWriter::close(File file, const std::string& path) const {
 }
 
 void TokenWriter::add(const EncodedDocument& document) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const EncodedDocument::Sequence& sequence : document.sequences) {
+    if (sequence.tokens > kMost)
+      throw Error(ErrorKind::config,
+                  fmt::format("{} tokens are more than the {} of one document", sequence.tokens,
+                              kMost),
+                  "cut the text into several files, or into lines of JSON");
     lengths_.push_back(static_cast<std::int32_t>(sequence.tokens));
     modes_.push_back(sequence.is_trained ? 1 : 0);
     has_untrained_ = has_untrained_ || !sequence.is_trained;
@@ -69,7 +76,7 @@ void TokenWriter::finish(const std::string& index_path) {
   std::int64_t pointer = 0;
   for (const std::int32_t length : lengths_) {
     number(pointer);
-    pointer += length * (is_short_ ? 2 : 4);
+    pointer += std::int64_t{length} * (is_short_ ? 2 : 4);
   }
   put(index.get(), index_path, first_sequences_.data(), first_sequences_.size() * 8);
   if (has_untrained_) put(index.get(), index_path, modes_.data(), modes_.size());

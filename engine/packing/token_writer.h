@@ -35,6 +35,7 @@ class TokenWriter {
  public:
   /// Begins an empty file. Errors, here and below: Error{system} with the path.
   TokenWriter(const std::string& tokens_path, std::int64_t vocab);
+  /// Errors: Error{config}: a sequence has more tokens than 32 bits can count.
   void add(const EncodedDocument& document);
   /// Writes the index, and both files to disk.
   void finish(const std::string& index_path);

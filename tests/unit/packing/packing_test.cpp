@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -223,6 +224,23 @@ TEST_CASE("own chat templates that write other texts do not share their tokens")
   add("<s>{content}", "<u>{content} <e>", "<a>{content}<e>");
   add("{content}", "<u>{content}", "<e> <a>{content}<e>");
   CHECK(identities.size() == count);
+}
+
+TEST_CASE("documents of more tokens than 32 bits can count are refused, others have right places") {
+  const Folder folder;
+  constexpr std::int64_t kLong = (std::int64_t{1} << 31) - 1;
+  {
+    ds::TokenWriter writer(folder / "a.bin", 1 << 20);
+    // The index alone is tested, so there are no tokens.
+    writer.add({.tokens = {}, .sequences = {{kLong}, {1}}});
+    CHECK_THROWS_WITH_AS(writer.add({.tokens = {}, .sequences = {{kLong + 1}}}),
+                         doctest::Contains("2147483648 tokens"), ds::Error);
+    writer.finish(folder / "a.idx");
+  }
+  const std::string index = read_bytes(folder / "a.idx");
+  std::int64_t second = 0;
+  std::memcpy(&second, index.data() + 34 + 2 * 4 + 8, sizeof second);
+  CHECK(second == kLong * 4);
 }
 
 TEST_CASE("many threads and processes fill one cache, each chunk once, with equal bytes") {
