@@ -60,4 +60,7 @@ class TokenWriter {
   std::vector<std::uint16_t> narrow_;
 };
 
+/// Returns whether both files of a pair that TokenWriter made are there and as long as they were.
+bool is_whole_pair(const std::string& tokens_path, const std::string& index_path);
+
 }  // namespace ds

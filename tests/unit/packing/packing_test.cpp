@@ -279,4 +279,28 @@ TEST_CASE("many threads and processes fill one cache, each chunk once, with equa
   fs::remove(first.substr(0, first.size() - 4) + ".idx");
   std::ofstream(first.substr(0, first.size() - 4) + ".part") << "half";
   CHECK(read_bytes(ds::TokenCache(config, encoder).fill(chunks, {}).front()) == bytes.front());
+
+  // Nor does a pair that was cut off later.
+  for (const char* const ending : {".bin", ".idx"}) {
+    const std::string file = first.substr(0, first.size() - 4) + ending;
+    const std::string whole = read_bytes(file);
+    for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{20}}) {
+      fs::resize_file(file, size);
+      const Lines made = ds::TokenCache(config, encoder).fill(chunks, {});
+      CHECK(made == alone);
+      CHECK(read_bytes(made.front()) == bytes.front());
+      CHECK(read_bytes(file) == whole);
+    }
+  }
+}
+
+TEST_CASE("a chunk without tokens has no file to train on") {
+  const Folder folder;
+  const ds::DataConfig config = config_of(folder, ds::DataTask::text, {"text"});
+  const ds::DocumentEncoder encoder(config);
+  for (const char* const text : {"\n  \n", "{\"text\": \"\"}\n{\"text\": \"\"}\n"}) {
+    const auto chunks = ds::chunks_of({folder.file("a.jsonl", text)}, config);
+    for (int start = 0; start < 2; ++start)
+      CHECK(ds::TokenCache(config, encoder).fill(chunks, {}) == Lines{""});
+  }
 }
