@@ -107,7 +107,9 @@ int pack(const ToolWords& read) {
       .ranks = 1,
       .threads = static_cast<int>(read.number("--threads", default_thread_count())),
       .tell = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }};
-  const PairFacts made = merge_pairs(cache.fill(chunks_of(files, data), share), out);
+  FileList parts = cache.fill(chunks_of(files, data), share);
+  std::erase(parts, "");
+  const PairFacts made = merge_pairs(parts, out);
   fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
              out);
   return 0;

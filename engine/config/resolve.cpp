@@ -2,16 +2,19 @@
 #include "engine/config/resolve.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include "engine/base/token_numbers.h"
 #include "engine/config/bert_family.h"
+#include "engine/config/keys.h"
 #include "engine/config/planted_fault.h"
 #include "engine/config/resolve_sections.h"
+#include "engine/config/sample_prompt.h"
+#include "engine/tokenizer/tokenizer.h"
 
 namespace ds {
 namespace {
+
+constexpr std::string_view kVirtualRanks = "determinism.virtual_ranks";
 
 void resolve_lora(TrainConfig& config, const GivenKeys& given) {
   LoraConfig& lora = config.lora;
@@ -39,15 +42,30 @@ void resolve_sample(const TrainConfig& config, const GivenKeys& given) {
                                   config.model.vocab),
                       "top_k = 0 samples among all tokens");
   }
-  if (sample.tokens == 0 || config.data.tokenizer != "none") return;
-  const std::optional<std::vector<std::int32_t>> prompt = token_numbers(sample.prompt);
+  if (sample.tokens == 0) return;
+  const DataConfig& data = config.data;
+  const bool has_files = data.tokenizer != "none" && data.tokenizer != "bytes";
+  const auto tokenizer = has_files ? Tokenizer::shared(data.tokenizer) : nullptr;
+  const std::vector<std::int32_t> prompt = sample_prompt(config, tokenizer.get());
   const auto fits = [&](std::int32_t token) { return token >= 0 && token < config.model.tokens; };
-  if (prompt && !prompt->empty() && std::ranges::all_of(*prompt, fits)) return;
-  throw given.error(
-      {"sample.prompt", "sample.tokens"},
-      fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
-                  config.model.tokens - 1),
-      "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
+  if (data.tokenizer == "none" && (prompt.empty() || !std::ranges::all_of(prompt, fits)))
+    throw given.error(
+        {"sample.prompt", "sample.tokens"},
+        fmt::format("data.tokenizer = \"none\" needs a sample.prompt of token numbers, 0 to {}",
+                    config.model.tokens - 1),
+        "write them with blanks between, such as \"464 995\", or set sample.tokens = 0");
+  if (prompt.empty())
+    throw given.error({"sample.prompt", "sample.tokens"},
+                      fmt::format("{} makes no tokens of {}", data.tokenizer,
+                                  sample.prompt.empty()
+                                      ? "a newline, for which an empty sample.prompt stands"
+                                      : "sample.prompt"),
+                      "write another sample.prompt, or set sample.tokens = 0");
+  if (data.encoder_len > 0 && std::ssize(prompt) > data.encoder_len)
+    throw given.error({"sample.prompt", "data.encoder_len"},
+                      fmt::format("sample.prompt has {} tokens, the encoder reads {}",
+                                  prompt.size(), data.encoder_len),
+                      "shorten it");
 }
 
 /// Refuses what only a model of the next token can do.
@@ -87,6 +105,17 @@ Error batch_not_divisible(const BatchConfig& batch, std::string_view name, std::
                       virtual_ranks));
 }
 
+/// Checks a size that follows from batch.global by the limit of its own key.
+void require_limit(std::string_view key, std::int64_t value, const BatchConfig& batch,
+                   const GivenKeys& given) {
+  const auto most = static_cast<std::int64_t>(find_key(key)->max);
+  if (value > most)
+    throw given.error({"batch.global"},
+                      fmt::format("batch.global = {} makes {} {}, but at most {} are possible",
+                                  batch.global, key, value, most),
+                      "lower it, or give batch.micro and batch.accum, too");
+}
+
 void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKeys& given) {
   const int known = (batch.micro != 0) + (batch.accum != 0) + (batch.global != 0);
   if (known == 0 || (known == 1 && batch.accum != 0)) {
@@ -111,6 +140,8 @@ void resolve_batch(BatchConfig& batch, std::int64_t virtual_ranks, const GivenKe
   if (batch.micro * batch.accum * virtual_ranks != batch.global) {
     throw batch_mismatch(batch, virtual_ranks, given);
   }
+  require_limit("batch.micro", batch.micro, batch, given);
+  require_limit("batch.accum", batch.accum, batch, given);
 }
 
 void resolve_order(TrainConfig& config) {
@@ -126,8 +157,11 @@ std::int64_t elastic_virtual_ranks(const BatchConfig& batch, std::int64_t most) 
   const std::int64_t accum = std::max<std::int64_t>(1, batch.accum);
   if (batch.global == 0) return most;
   if (batch.micro != 0) return std::max<std::int64_t>(1, batch.global / (batch.micro * accum));
+  const double limit = find_key(kVirtualRanks)->max;
   std::int64_t ranks = most;
-  while (ranks * accum < batch.global && batch.global % (ranks * accum) != 0) ++ranks;
+  while (static_cast<double>(ranks) <= limit && ranks * accum < batch.global &&
+         batch.global % (ranks * accum) != 0)
+    ++ranks;
   return std::min(ranks, std::max<std::int64_t>(1, batch.global / accum));
 }
 
@@ -135,7 +169,10 @@ void resolve_virtual_ranks(TrainConfig& config, const GivenKeys& given, const Jo
   std::int64_t& virtual_ranks = config.determinism.virtual_ranks;
   const bool is_given = virtual_ranks != 0;
   if (!is_given && ranks.most == 0) virtual_ranks = ranks.now;
-  if (!is_given && ranks.most > 0) virtual_ranks = elastic_virtual_ranks(config.batch, ranks.most);
+  if (!is_given && ranks.most > 0) {
+    virtual_ranks = elastic_virtual_ranks(config.batch, ranks.most);
+    require_limit(kVirtualRanks, virtual_ranks, config.batch, given);
+  }
   if (virtual_ranks >= std::max(ranks.now, ranks.most)) return;
   if (ranks.most == 0) {
     throw given.error(

@@ -1,7 +1,6 @@
 // resolve_t5(): T5's defaults, and the keys that belong to it alone.
 #include <algorithm>
 
-#include "engine/base/token_numbers.h"
 #include "engine/config/keys.h"
 #include "engine/config/resolve_sections.h"
 #include "engine/config/t5_sizes.h"
@@ -74,12 +73,6 @@ void require_t5_data(TrainConfig& config, const GivenKeys& given) {
   DataConfig& data = config.data;
   if (data.encoder_len == 0)
     throw given.error({}, "missing key data.encoder_len", "write encoder_len = 512 under [data]");
-  const auto prompt = token_numbers(config.sample.prompt);
-  if (config.sample.tokens > 0 && prompt && std::ssize(*prompt) > data.encoder_len)
-    throw given.error({"sample.prompt", "data.encoder_len"},
-                      fmt::format("sample.prompt has {} tokens, the encoder reads {}",
-                                  prompt->size(), data.encoder_len),
-                      "shorten it");
   data.fields.encoder_len = data.encoder_len;  // also where the files are not opened
 }
 

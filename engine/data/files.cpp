@@ -14,19 +14,26 @@
 namespace ds {
 namespace {
 
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
 bool is_folder(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/// Returns the files that match `pattern`; skips folders that a wildcard matches.
+/// Returns the files that match `pattern`; skips folders that a wildcard matches. As in shells, a
+/// pattern that matches nothing stands for itself, because names may have brackets.
 std::vector<std::string> matches(std::string_view key, const std::string& pattern) {
   glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  const int status = ::glob(pattern.c_str(), GLOB_NOCHECK, nullptr, &found);
   std::vector<std::string> files;
   bool folder = false;
   for (std::size_t i = 0; i < found.gl_pathc; ++i) {
     const std::string path = found.gl_pathv[i];
+    if (path == pattern && !exists(path)) continue;
     if (is_folder(path)) {
       folder = true;
     } else {
@@ -39,7 +46,7 @@ std::vector<std::string> matches(std::string_view key, const std::string& patter
     throw Error(ErrorKind::config, fmt::format("{}: {} is a folder", key, pattern),
                 fmt::format("name the files inside it, for example {}/*.txt", pattern));
   }
-  const bool failed = status != 0 && status != GLOB_NOMATCH;
+  const bool failed = status != 0;
   throw Error(
       ErrorKind::config,
       fmt::format("{}: {} {}", key, pattern, failed ? "cannot be searched" : "matches no file"),

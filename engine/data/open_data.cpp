@@ -148,7 +148,7 @@ TokenFiles open_files(const DataConfig& config, const FileList& paths,
     const std::vector<RawChunk> chunks = chunks_of(paths, config);
     const std::vector<std::string> made = TokenCache(config, *encoder).fill(chunks, share);
     for (std::size_t i = 0; i < made.size(); ++i)
-      files.push_back(TokenFile::open(made[i], chunks[i].name));
+      if (!made[i].empty()) files.push_back(TokenFile::open(made[i], chunks[i].name));
   }
   return files;
 }

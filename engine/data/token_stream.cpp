@@ -19,7 +19,10 @@ void TokenStream::add(const std::shared_ptr<const TokenFile>& file, double held_
   if (first >= last) return;
   const auto token_of = [&](std::int64_t place) {
     if (is_cut_in_document || place == 0) return place;
-    return place == documents ? tokens : file->sequence(file->sequences_of(place).first).begin;
+    // Documents without a sequence may stand behind the last one.
+    const std::int64_t sequence =
+        place == documents ? file->sequences() : file->sequences_of(place).first;
+    return sequence == file->sequences() ? tokens : file->sequence(sequence).begin;
   };
   const std::int64_t begin = token_of(first), end = token_of(last);
   if (begin >= end) return;

@@ -16,7 +16,7 @@ struct Summary {
   std::int64_t parameters = 0;
   std::int64_t tokens = 0;
   std::int64_t world_size = 1;
-  double train_loss = 0.0;  // of the last step
+  std::optional<double> train_loss;  // of the last step of this run
   // Updates repeated because an update beside the backward pass used wrong numbers.
   std::int64_t redone_updates = 0;
   std::int64_t skipped_steps = 0;         // skipped because gradients were not finite

@@ -43,11 +43,15 @@ ChatTemplate own_template(const DataConfig& config) {
   return chat;
 }
 
-/// Returns a text that differs where a template writes something else.
+/// Returns a text that differs where a template writes something else. Lengths stand before the
+/// texts, because a blank at the end of one is otherwise equal to one at the beginning of the next.
 std::string identity_of(const ChatTemplate& chat) {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", chat.name, chat.bos, chat.eos, chat.begin,
-                     chat.system.prefix + chat.system.suffix, chat.user.prefix, chat.user.suffix,
-                     chat.assistant.prefix, chat.assistant.suffix);
+  std::string all;
+  for (const std::string* const text :
+       {&chat.name, &chat.bos, &chat.eos, &chat.begin, &chat.system.prefix, &chat.system.suffix,
+        &chat.user.prefix, &chat.user.suffix, &chat.assistant.prefix, &chat.assistant.suffix})
+    all += fmt::format("{}:{} ", text->size(), *text);
+  return all;
 }
 
 }  // namespace

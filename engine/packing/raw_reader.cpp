@@ -91,11 +91,18 @@ class LineFields {
       const bool is_other = each.is_object() && each.contains("from");
       std::string role = word(is_other ? "from" : "role");
       role = common_role(std::move(role));
-      if (role.empty() || !each.contains(is_other ? "value" : "content"))
+      const char* const key = is_other ? "value" : "content";
+      if (role.empty() || !each.contains(key))
         refuse(fmt::format("1: message {} of \"{}\" has no role or no content", messages.size() + 1,
                            printable_text(name, 100)),
                "a message is {\"role\": \"user\", \"content\": \"...\"}");
-      messages.push_back({std::move(role), word(is_other ? "value" : "content")});
+      // Null stands for no text, such as beside a tool's call.
+      if (!each[key].is_string() && !each[key].is_null())
+        refuse(fmt::format("1: message {} of \"{}\" has a {} that is {}, not a text",
+                           messages.size() + 1, printable_text(name, 100), key,
+                           each[key].type_name()),
+               "write the texts of its parts as one, or leave such lines out");
+      messages.push_back({std::move(role), word(key)});
     }
     if (messages.empty() || !list.is_array())
       refuse(fmt::format("1: the field \"{}\" has no messages", printable_text(name, 100)),

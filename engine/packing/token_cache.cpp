@@ -61,10 +61,8 @@ class Claim {
   bool is_ours_ = false;
 };
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
+/// Returns whether a chunk's pair is finished, and nothing has been cut off since then.
+bool is_made(const std::string& name) { return is_whole_pair(name + ".bin", name + ".idx"); }
 
 void rename_or_fail(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw failed(to);
@@ -95,10 +93,11 @@ void TokenCache::write(const RawChunk& chunk, const std::string& part,
   read_documents(chunk, config_, [&](RawDocument& document, const auto& place) {
     try {
       encoder_.encode(document, encoded);
+      writer.add(encoded);
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::config) throw;  // of the writer, which names its file
       throw Error(error.kind(), fmt::format("{}: {}", place(), error.what()), error.hint());
     }
-    writer.add(encoded);
   });
   writer.finish(part + "-index");
   rename_or_fail(part, name + ".bin");
@@ -107,12 +106,12 @@ void TokenCache::write(const RawChunk& chunk, const std::string& part,
 
 /// Returns false if another process works on it. `waits`: makes it all the same.
 bool TokenCache::make(const RawChunk& chunk, const std::string& name, bool waits) const {
-  if (exists(name + ".idx")) return true;
+  if (is_made(name)) return true;
   // Locks of dead hosts on network disks may stay; such a chunk is made beside them.
   const std::string part = waits ? fmt::format("{}.part-{}", name, ::getpid()) : name + ".part";
   const Claim claim(part);
-  if (!claim.is_ours()) return exists(name + ".idx");
-  if (exists(name + ".idx")) {  // since the first look
+  if (!claim.is_ours()) return is_made(name);
+  if (is_made(name)) {  // since the first look
     ::unlink(part.c_str());
     return true;
   }
@@ -178,7 +177,11 @@ std::vector<std::string> TokenCache::fill(const std::vector<RawChunk>& chunks,
       });
   }
   if (error) std::rethrow_exception(error);
-  for (std::string& name : names) name += ".bin";
+  for (std::string& name : names) {
+    name += ".bin";
+    std::error_code ignored;
+    if (fs::file_size(name, ignored) == 0) name.clear();
+  }
   return names;
 }
 

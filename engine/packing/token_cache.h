@@ -25,9 +25,10 @@ class TokenCache {
   /// Errors: Error{config} if there is no folder for it.
   TokenCache(const DataConfig& config, const DocumentEncoder& encoder);
 
-  /// Makes the token files of all chunks that are not there, and returns their paths (.bin), in the
-  /// order of the chunks. Equal bytes for any number of processes and threads, and after a kill at
-  /// any moment: a file appears whole. Errors: as read_documents() and TokenWriter.
+  /// Makes the token files of all chunks that are not there or are cut off, and returns their paths
+  /// (.bin), in the order of the chunks; empty where a chunk has no tokens. Equal bytes for any
+  /// number of processes and threads, and after a kill at any moment: a file appears whole. Errors:
+  /// as read_documents() and TokenWriter.
   std::vector<std::string> fill(const std::vector<RawChunk>& chunks, const PackShare& share) const;
 
   [[nodiscard]] const std::string& folder() const { return folder_; }

@@ -35,6 +35,7 @@ class TokenWriter {
  public:
   /// Begins an empty file. Errors, here and below: Error{system} with the path.
   TokenWriter(const std::string& tokens_path, std::int64_t vocab);
+  /// Errors: Error{config}: a sequence has more tokens than 32 bits can count.
   void add(const EncodedDocument& document);
   /// Writes the index, and both files to disk.
   void finish(const std::string& index_path);
@@ -58,5 +59,8 @@ class TokenWriter {
   std::vector<std::int8_t> modes_;
   std::vector<std::uint16_t> narrow_;
 };
+
+/// Returns whether both files of a pair that TokenWriter made are there and as long as they were.
+bool is_whole_pair(const std::string& tokens_path, const std::string& index_path);
 
 }  // namespace ds

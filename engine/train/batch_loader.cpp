@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -29,8 +30,16 @@ BatchLoader::BatchLoader(const Source& source, std::span<const MicroBatch> micro
     }
     micros_.push_back(std::move(micro));
   }
-  places_.resize(micros_.size() * size);
-  taken_.reserve(places_.size());
+  for (const Micro& micro : micros_) {
+    for (std::int64_t b = 0; b < source.batch.micro; ++b) {
+      offsets_.push_back(source.batch.sample(0, micro.micro_step, micro.virtual_rank, b));
+      taken_.push_back({.virtual_rank = micro.virtual_rank, .micro_step = micro.micro_step});
+    }
+  }
+  places_.resize(offsets_.size());
+  ascending_.resize(offsets_.size());
+  std::iota(ascending_.begin(), ascending_.end(), std::size_t{0});
+  std::ranges::sort(ascending_, {}, [this](std::size_t at) { return offsets_[at]; });
   const SignalsBlocked blocked;  // the main thread handles them
   thread_ = std::thread([this] { run(); });
 }
@@ -98,17 +107,14 @@ void BatchLoader::run() {
 
 void BatchLoader::read(std::int64_t first) {
   std::this_thread::sleep_for(source_.delay);
-  taken_.clear();
-  std::size_t place = 0;
-  for (Micro& micro : micros_) {
-    for (std::size_t b = 0; b < micro.samples.size(); ++b, ++place) {
-      const std::int64_t sample =
-          first + source_.batch.sample(0, micro.micro_step, micro.virtual_rank,
-                                       static_cast<std::int64_t>(b));
-      places_[place] = {source_.data.place_of(sample, source_.seed), sample};
-      micro.samples[b] = sample;
-      taken_.push_back({micro.virtual_rank, micro.micro_step, sample, places_[place].place});
-    }
+  const auto size = static_cast<std::size_t>(source_.batch.micro);
+  // A mixture finds an earlier sample by going through all samples since the first one.
+  for (const std::size_t at : ascending_) {
+    const std::int64_t sample = first + offsets_[at];
+    places_[at] = {source_.data.place_of(sample, source_.seed), sample};
+    micros_[at / size].samples[at % size] = sample;
+    taken_[at].sample = sample;
+    taken_[at].offset = places_[at].place;
   }
   // On a disk that takes long to answer, all requests of the step are under way before the first is
   // waited for.

@@ -59,7 +59,9 @@ class BatchLoader {
 
   Source source_;
   std::vector<Micro> micros_;
-  std::vector<SamplePlace> places_;  // of all micro-batches
+  std::vector<std::int64_t> offsets_;   // of all samples from the step's first one
+  std::vector<std::size_t> ascending_;  // all samples, in the order of offsets_
+  std::vector<SamplePlace> places_;     // of all samples
   std::vector<TakenSample> taken_;
   std::exception_ptr error_;
 

@@ -27,10 +27,15 @@ PackShare pack_share(const Rendezvous& job) {
   return share;
 }
 
-std::int64_t steps_of_epochs(const TrainConfig& config, std::int64_t epoch) {
-  const double samples = config.train.epochs * static_cast<double>(epoch);
-  const double steps = std::ceil(samples / static_cast<double>(config.batch.global));
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
+// In whole samples, so that a resume with the same batch gives the same number.
+std::int64_t steps_of_epochs(const TrainConfig& config, std::int64_t epoch,
+                             const TrainingState& from) {
+  constexpr double kMost = 0x1p62;
+  const double all = std::ceil(config.train.epochs * static_cast<double>(epoch));
+  const auto samples = static_cast<std::int64_t>(std::min(all, kMost));
+  const std::int64_t left = std::max<std::int64_t>(0, samples - from.next_sample);
+  const std::int64_t steps = left / config.batch.global + (left % config.batch.global > 0 ? 1 : 0);
+  return std::max<std::int64_t>(1, from.step + steps);
 }
 
 }  // namespace ds

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/checkpoint/manifest.h"
 #include "engine/comm/rendezvous.h"
 #include "engine/config/train_config.h"
 #include "engine/packing/token_cache.h"
@@ -13,6 +14,8 @@ namespace ds {
 PackShare pack_share(const Rendezvous& job);
 
 /// Returns the steps of train.epochs, of `epoch` samples each; the last one may read a few more.
-std::int64_t steps_of_epochs(const TrainConfig& config, std::int64_t epoch);
+/// `from`: the state that training goes on from, which may have been made with other batches.
+std::int64_t steps_of_epochs(const TrainConfig& config, std::int64_t epoch,
+                             const TrainingState& from);
 
 }  // namespace ds

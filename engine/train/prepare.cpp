@@ -101,7 +101,8 @@ Prepared prepare(JobStart start) {
                            pack_share(start.request.rendezvous));
   if (config.train.steps == 0) {
     start.request.overrides.push_back(
-        fmt::format("train.steps={}", steps_of_epochs(config, data.train->epoch())));
+        fmt::format("train.steps={}",
+                    steps_of_epochs(config, data.train->epoch(), start.resume.state())));
     config = config_with_backend(start.request, &reason);
   }
   config.data.fields = data.fields;

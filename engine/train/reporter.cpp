@@ -116,6 +116,15 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   logged_at_ = Clock::now();
 }
 
+// A run that was resumed at its end makes no step.
+void Reporter::begin(const Trainer& trainer) {
+  const TrainingState state = trainer.state();
+  summary_.steps = steps_before_ = state.step;
+  summary_.skipped_steps = state.skipped;
+  summary_.loss_scale = state.loss_scale.scale;
+  figures_.begin(state.step, state.next_sample);
+}
+
 void Reporter::epoch(EpochMetrics metrics) {
   metrics.epoch = run_.epoch;
   metrics.redone_steps =
@@ -140,7 +149,7 @@ StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) 
 
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
-  const bool is_first = summary_.steps == 0;  // first step of this run
+  const bool is_first = report.step == steps_before_ + 1;
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;

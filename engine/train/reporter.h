@@ -36,9 +36,7 @@ class Reporter {
     logged_at_ = Clock::now();  // the measurement is not training time
   }
   /// Call it when it is known where training begins, before the first step.
-  void begin(const Trainer& trainer) {
-    figures_.begin(trainer.finished_steps(), trainer.finished_samples());
-  }
+  void begin(const Trainer& trainer);
   /// Records how an epoch after the first began.
   void epoch(EpochMetrics metrics);
   /// Prints a line for the user.
@@ -74,6 +72,7 @@ class Reporter {
   FigureFiles figures_;
   RateMeter rate_;
   MedianMeter tokens_per_s_, peak_fraction_;
+  std::int64_t steps_before_ = 0;  // of this run
   Summary summary_;
   Clock::time_point started_, logged_at_;
   std::int64_t tokens_since_log_ = 0;

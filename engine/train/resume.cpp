@@ -117,6 +117,11 @@ LoadWhat Resume::what() const {
   return found_.load == "weights" ? LoadWhat::weights : LoadWhat::all;
 }
 
+TrainingState Resume::state() const {
+  return found_.checkpoint && what() == LoadWhat::all ? found_.checkpoint->manifest().state
+                                                      : TrainingState();
+}
+
 std::vector<std::string> Resume::kept(const LoadRequest& request) const {
   if (!found_.checkpoint || what() == LoadWhat::weights) return {};
   const std::string& saved = found_.checkpoint->manifest().arithmetic;

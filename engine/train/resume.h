@@ -46,6 +46,8 @@ class Resume {
 
   /// Returns what to resume from, a kept step without its chunks; null: the job starts at step 0.
   [[nodiscard]] const Checkpoint* checkpoint() const { return found_.checkpoint.get(); }
+  /// Returns the state that training goes on from; that of step 0 if it begins anew.
+  [[nodiscard]] TrainingState state() const;
   [[nodiscard]] const Origin& origin() const { return found_.origin; }
   /// As ResumeSearch::newest().
   [[nodiscard]] std::int64_t newest() const { return search_.newest(); }

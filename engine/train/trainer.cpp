@@ -9,6 +9,7 @@
 #include "engine/base/token_numbers.h"
 #include "engine/comm/notes.h"
 #include "engine/config/print.h"
+#include "engine/config/sample_prompt.h"
 #include "engine/data/byte_tokens.h"
 #include "engine/monitor/memory_status.h"
 #include "engine/program/check_edges.h"
@@ -21,19 +22,6 @@
 #include "engine/train/state_slots.h"
 
 namespace ds {
-namespace {
-
-// An empty prompt stands for a newline, which is not printed.
-std::vector<std::int32_t> sample_prompt(const TrainConfig& config, const Tokenizer* tokenizer) {
-  const std::string& prompt = config.sample.prompt;
-  if (tokenizer != nullptr) return tokenizer->encode(prompt.empty() ? "\n" : prompt);
-  if (config.data.tokenizer == "bytes") return encode_bytes(prompt.empty() ? "\n" : prompt);
-  std::vector<std::int32_t> numbers = token_numbers(prompt).value_or(std::vector<std::int32_t>());
-  if (numbers.empty()) numbers.push_back(0);
-  return numbers;
-}
-
-}  // namespace
 
 Trainer::Trainer(const TrainConfig& config, Backend& backend, const RankGroups& groups,
                  const DataSet& data)

@@ -70,6 +70,12 @@ says err 'damaged: 1 damaged line left out, the first at metrics.jsonl:4'
 says report.html '1 damaged line left out, the first at metrics.jsonl:4'
 says report.html 'the last line of metrics.jsonl is cut'
 
+# A finished run that is started again makes no step, and is finished all the same.
+for start in 1 2; do run_job 1 again checkpoint.dir="$work/again-saves" train.steps=5; done
+grep -q '"steps": 5,' again/summary.json && grep -q '"train_loss": null,' again/summary.json || fail "a run without steps: $(cat again/summary.json)"
+report 0 again --json
+says out '"state":"finished"'
+
 # Bad input.
 mkdir empty nothing
 : >empty/metrics.jsonl

@@ -120,3 +120,24 @@ TEST_CASE("an elastic job may not get more ranks than virtual ranks") {
   CHECK(has(elastic_error("global = 4\n", 2, 8), "lower MAX of --nodes MIN:MAX"));
   CHECK(has(elastic_error("micro = 5\nglobal = 24\n", 1, 2), "batch.global = 24"));
 }
+
+TEST_CASE("a size that follows from the others has the limits of its key") {
+  CHECK(has(batch_error("micro = 1\nglobal = 1000000000000\n", 1),
+            "batch.global = 1000000000000 makes batch.accum 1000000000000"));
+  CHECK(has(batch_error("accum = 1\nglobal = 131072\n", 1),
+            "batch.global = 131072 makes batch.micro 131072"));
+  CHECK(batch_of("accum = 1\nglobal = 65536\n", 1).micro == 65536);
+  // Of an elastic job, whose virtual ranks follow from the batch.
+  const auto elastic = [](const std::string& lines) {
+    return error_of(
+        "[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"a.txt\"\nseq_len = 32\n[train]\nsteps "
+        "= 10\n[batch]\n" +
+            lines,
+        {}, 1, 4);
+  };
+  CHECK(elastic("micro = 2\nglobal = 131072\n") == "no error");
+  CHECK(has(elastic("micro = 1\nglobal = 131072\n"),
+            "batch.global = 131072 makes determinism.virtual_ranks 131072"));
+  CHECK(has(elastic("global = 1000000000039\n"),
+            "batch.global = 1000000000039 makes determinism.virtual_ranks"));
+}

@@ -27,9 +27,9 @@ inline ds::TrainConfig config_of(const std::string& text,
 
 /// Returns message and hint as users see them, or "no error".
 inline std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {},
-                            std::int64_t world_size = 1) {
+                            std::int64_t world_size = 1, std::int64_t most_ranks = 0) {
   try {
-    (void)config_of(text, overrides, world_size);
+    (void)config_of(text, overrides, world_size, most_ranks);
   } catch (const ds::Error& error) {
     return error.for_people();
   }

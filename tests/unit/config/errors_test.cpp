@@ -1,5 +1,6 @@
 // Tests of config errors: one clear message with place and hint for each kind of mistake.
 #include "config_helpers.h"
+#include "support/temp_folder.h"
 
 TEST_CASE("an unknown key is named with its place and the nearest key") {
   const std::string text =
@@ -119,6 +120,23 @@ TEST_CASE("T5: keys of others and its keys for others; data of two sequences") {
   CHECK(has(error_of(t5, {"data.encoder_len=0"}), "missing key data.encoder_len"));
   CHECK(has(error_of(t5, {"sample.tokens=5", "sample.prompt=1 2", "data.encoder_len=1"}),
             "sample.prompt has 2 tokens, the encoder reads 1"));
+  CHECK(has(error_of(t5, {"data.format=jsonl", "sample.tokens=5", "sample.prompt=too long",
+                          "data.encoder_len=7"}),
+            "sample.prompt has 8 tokens, the encoder reads 7"));
+}
+
+TEST_CASE("a prompt of which the tokenizer makes no tokens is refused before the training") {
+  const ds::test::TempFolder folder;
+  const std::string tokenizer =
+      "data.tokenizer=" + folder.file("tokenizer.json", R"({
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1}}})");
+  CHECK(error_with({tokenizer, "sample.tokens=0"}) == "no error");
+  CHECK(error_with({tokenizer, "sample.tokens=5", "sample.prompt=a"}) == "no error");
+  CHECK(has(error_with({tokenizer, "sample.tokens=5", "sample.prompt=\" \""}),
+            "tokenizer.json makes no tokens of sample.prompt"));
+  CHECK(has(error_with({tokenizer, "sample.tokens=5"}),
+            "makes no tokens of a newline, for which an empty sample.prompt stands"));
 }
 
 TEST_CASE("keys of another architecture, and heads that do not fit, are refused") {

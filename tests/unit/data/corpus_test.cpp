@@ -202,6 +202,17 @@ TEST_CASE("the identity follows content, not paths or file borders") {
   CHECK(has(identity(one), "11 bytes"));
 }
 
+TEST_CASE("a name with brackets is found, unless it matches other files") {
+  const Folder folder;
+  const std::string name = folder.file("a[bc].txt", "0123456789");
+  CHECK(ds::open_data(config_of({name})).train->size() == 10);
+  folder.file("ab.txt", "01234567");
+  CHECK(ds::open_data(config_of({name})).train->size() == 8);
+  fs::create_directory(folder / "run[1]");
+  CHECK(ds::open_data(config_of({folder.file("run[1]/a.txt", "012345678")})).train->size() == 9);
+  CHECK(has(message_of(config_of({folder / "b[c].txt"})), "b[c].txt matches no file"));
+}
+
 TEST_CASE("each unusable file or pattern gives its own message") {
   const Folder folder;
   CHECK(has(message_of(config_of({folder / "none*.txt"})), "none*.txt matches no file"));

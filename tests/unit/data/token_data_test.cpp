@@ -294,6 +294,34 @@ TEST_CASE("masks: 15 % of the tokens, 80/10/10, never special ones, new in each 
   CHECK(rows.size() == 500);
 }
 
+TEST_CASE("documents without a sequence can stand anywhere, also where files are cut") {
+  const Folder folder;
+  const Document one{{{1, 2, 3}}}, two{{{4, 5, 6, 7}}};
+  for (const std::vector<Document>& documents :
+       {std::vector<Document>{one, two, {}, {}}, {{}, {}, one, two}, {one, {}, {}, two}}) {
+    ds::DataConfig config = config_of(write(folder, "a", documents), 2);
+    for (const ds::RowKind rows : {ds::RowKind::cut, ds::RowKind::whole}) {
+      config.rows = rows;
+      for (const double share : {0.0, 0.25, 0.5, 0.75}) {
+        config.validation_fraction = share;
+        try {
+          const ds::DataSet data = ds::open_data(config);
+          std::set<std::int64_t> seen;
+          for (const ds::DataPart* part : {data.train.get(), data.validation.get()}) {
+            for (std::int64_t i = 0; i < part->rows(); ++i)
+              for (const std::int64_t target :
+                   numbers_of(part->row({part->row_place(i), i}), ds::Field::targets))
+                seen.insert(target);
+          }
+          for (const std::int64_t target : {2, 3, 5, 6, 7}) CHECK(seen.contains(target));
+        } catch (const ds::Error& error) {  // one part may have no tokens
+          CHECK(error.kind() == ds::ErrorKind::config);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("mixtures stay within one sample of their weights, in any order of calls") {
   for (const std::vector<double>& weights :
        {std::vector<double>{1}, {1, 1}, {0.7, 0.2, 0.1}, {5, 3, 1, 0.001}, {1, 1, 1, 1, 1, 1, 1}}) {

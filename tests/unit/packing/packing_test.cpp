@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -158,8 +159,13 @@ TEST_CASE("what is wrong with a line is said with its place") {
   const ds::DataConfig chat = config_of(folder, ds::DataTask::chat, {"m"});
   for (const char* const line :
        {"{\"m\": []}", "{\"m\": 3}", "{\"m\": [3]}", "{\"m\": [{}]}",
-        "{\"m\": [{\"role\": \"user\"}]}", "{\"m\": {\"role\": \"user\"}}"})
+        "{\"m\": [{\"role\": \"user\"}]}", "{\"m\": {\"role\": \"user\"}}",
+        "{\"m\": [{\"role\": 3, \"content\": \"\"}]}"})
     CHECK(has(message_of(folder.file("m.jsonl", line), chat), "m.jsonl:1:1:"));
+  const std::string parts = folder.file("m.jsonl",
+                                        "{\"m\": [{\"role\": \"user\", \"content\": \"u\"}, {\"role\": "
+                                        "\"assistant\", \"content\": [{\"type\": \"text\"}]}]}");
+  CHECK(has(message_of(parts, chat), "m.jsonl:1:1: message 2 of \"m\" has a content that is array"));
   CHECK(has(message_of(folder / "none.jsonl", config), "No such file"));
 }
 
@@ -195,6 +201,46 @@ TEST_CASE("an end token follows each document once; prompts are not learned") {
                        ds::Error);
   CHECK(
       ds::DocumentEncoder(config_of(folder, ds::DataTask::text, {"text"})).specials().all.empty());
+}
+
+TEST_CASE("own chat templates that write other texts do not share their tokens") {
+  const Folder folder;
+  ds::DataConfig config = config_of(folder, ds::DataTask::chat, {"m"});
+  config.tokenizer = folder.file("tokenizer.json", R"({
+    "model": {"type": "BPE", "vocab": {"x": 0}, "merges": []}})");
+  config.chat_template = "own";
+  std::set<std::string> identities;
+  std::size_t count = 0;
+  const auto add = [&](const char* system, const char* user, const char* assistant) {
+    config.chat_system = system;
+    config.chat_user = user;
+    config.chat_assistant = assistant;
+    identities.insert(ds::DocumentEncoder(config).identity());
+    ++count;
+  };
+  add("{content}", "<u>{content} <e>", "<a>{content}<e>");
+  add("{content}", "<u> {content}<e>", "<a>{content}<e>");  // a blank on the other side
+  add("{content}<s>", "<u>{content} <e>", "<a>{content}<e>");
+  add("<s>{content}", "<u>{content} <e>", "<a>{content}<e>");
+  add("{content}", "<u>{content}", "<e> <a>{content}<e>");
+  CHECK(identities.size() == count);
+}
+
+TEST_CASE("documents of more tokens than 32 bits can count are refused, others have right places") {
+  const Folder folder;
+  constexpr std::int64_t kLong = (std::int64_t{1} << 31) - 1;
+  {
+    ds::TokenWriter writer(folder / "a.bin", 1 << 20);
+    // The index alone is tested, so there are no tokens.
+    writer.add({.tokens = {}, .sequences = {{kLong}, {1}}});
+    CHECK_THROWS_WITH_AS(writer.add({.tokens = {}, .sequences = {{kLong + 1}}}),
+                         doctest::Contains("2147483648 tokens"), ds::Error);
+    writer.finish(folder / "a.idx");
+  }
+  const std::string index = read_bytes(folder / "a.idx");
+  std::int64_t second = 0;
+  std::memcpy(&second, index.data() + 34 + 2 * 4 + 8, sizeof second);
+  CHECK(second == kLong * 4);
 }
 
 TEST_CASE("many threads and processes fill one cache, each chunk once, with equal bytes") {
@@ -233,4 +279,28 @@ TEST_CASE("many threads and processes fill one cache, each chunk once, with equa
   fs::remove(first.substr(0, first.size() - 4) + ".idx");
   std::ofstream(first.substr(0, first.size() - 4) + ".part") << "half";
   CHECK(read_bytes(ds::TokenCache(config, encoder).fill(chunks, {}).front()) == bytes.front());
+
+  // Nor does a pair that was cut off later.
+  for (const char* const ending : {".bin", ".idx"}) {
+    const std::string file = first.substr(0, first.size() - 4) + ending;
+    const std::string whole = read_bytes(file);
+    for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{20}}) {
+      fs::resize_file(file, size);
+      const Lines made = ds::TokenCache(config, encoder).fill(chunks, {});
+      CHECK(made == alone);
+      CHECK(read_bytes(made.front()) == bytes.front());
+      CHECK(read_bytes(file) == whole);
+    }
+  }
+}
+
+TEST_CASE("a chunk without tokens has no file to train on") {
+  const Folder folder;
+  const ds::DataConfig config = config_of(folder, ds::DataTask::text, {"text"});
+  const ds::DocumentEncoder encoder(config);
+  for (const char* const text : {"\n  \n", "{\"text\": \"\"}\n{\"text\": \"\"}\n"}) {
+    const auto chunks = ds::chunks_of({folder.file("a.jsonl", text)}, config);
+    for (int start = 0; start < 2; ++start)
+      CHECK(ds::TokenCache(config, encoder).fill(chunks, {}) == Lines{""});
+  }
 }

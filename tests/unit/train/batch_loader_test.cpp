@@ -25,6 +25,7 @@ class CountingPart : public DataPart {
   [[nodiscard]] std::string identity() const override { return {}; }
   [[nodiscard]] std::int64_t epoch() const override { return kBroken; }
   [[nodiscard]] std::int64_t place_of(std::int64_t sample, std::uint64_t seed) const override {
+    asked.push_back(sample);
     return sample + static_cast<std::int64_t>(seed);
   }
   [[nodiscard]] std::int64_t validation_place(std::int64_t index, std::int64_t) const override {
@@ -42,6 +43,8 @@ class CountingPart : public DataPart {
   [[nodiscard]] std::string describe(SamplePlace sample, const RowError&) const override {
     return std::to_string(sample.number);
   }
+
+  mutable std::vector<std::int64_t> asked;  // samples whose places were asked for
 
  private:
   mutable std::array<std::int32_t, 3> row_{};
@@ -109,4 +112,20 @@ TEST_CASE("batch loader: an error of reading comes with its step, and only once"
   rank.take(loader, 12);
   loader.begin(996);
   rank.take(loader, 24);
+}
+
+TEST_CASE("batch loader: places are asked for in the order of samples") {
+  const CountingPart data;
+  const std::array<MicroBatch, 4> micros{{{.virtual_rank = 1, .micro_step = 0},
+                                          {.virtual_rank = 1, .micro_step = 1},
+                                          {.virtual_rank = 2, .micro_step = 0},
+                                          {.virtual_rank = 2, .micro_step = 1}}};
+  const std::array<std::span<const BatchInput>, 4> none{};
+  BatchLoader loader({.data = data, .batch = {.micro = 2, .accum = 2, .virtual_ranks = 3}}, micros,
+                     none);
+  loader.wait(12);
+  CHECK(data.asked == std::vector<std::int64_t>{14, 15, 16, 17, 20, 21, 22, 23});
+  std::vector<std::int64_t> taken;
+  for (const TakenSample& sample : loader.taken()) taken.push_back(sample.sample);
+  CHECK(taken == std::vector<std::int64_t>{14, 15, 20, 21, 16, 17, 22, 23});
 }
