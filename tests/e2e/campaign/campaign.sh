@@ -37,10 +37,10 @@ left_now() {
     [ "$pid" = "$1" ] || echo "$pid"
   done
 }
-until_none_left() { # SECONDS EXCEPT
-  local until=$((SECONDS + $1))
+until_none_left() { # SECONDS EXCEPT: in polls, which take longer on an overloaded machine, where the job needs more time, too
+  local polls=$(($1 * 20))
   while [ -n "$(left_now "$2")" ]; do
-    [ $SECONDS -le $until ] || return 1
+    [ $((polls--)) -gt 0 ] || return 1
     sleep 0.05
   done
 }
