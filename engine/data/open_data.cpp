@@ -253,6 +253,7 @@ DataFields check_data(const DataConfig& config) {
   if (config.format == "parquet") {
     for (const FileList& paths : files.sources) chunks_of(paths, config);
     chunks_of(files.validation, config);
+    for (const auto& [name, paths] : files.validation_sets) chunks_of(paths, config);
   }
   DocumentEncoder{config};
   return config.fields;
