@@ -212,8 +212,7 @@ class TokenOpener {
       apart = apart || parts_.apart(train);
       sources.push_back(parts_.part_of(std::move(train), kTrainKey, config_.seq_len + 1));
     }
-    if (sources.size() == 1) return std::move(sources.front());
-    return std::make_unique<MixturePart>(std::move(sources), config_.weights);
+    return mixture_of(std::move(sources), config_.weights);
   }
 
   const DataConfig& config_;
