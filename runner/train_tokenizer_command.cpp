@@ -123,8 +123,8 @@ TrainedBpe merged(const TokenizerRequest& request, const std::vector<CountedPiec
 
 int train_tokenizer(const ToolWords& read) {
   const TokenizerRequest request = tokenizer_request_of(read);
-  // Refuses what cannot be written before the work. It is made after it, so that a signal leaves
-  // nothing.
+  // A folder that cannot be made is refused before the work. The folder is made after the work, so
+  // that a signal leaves nothing.
   static_cast<void>(OutFolder(request.out, 0));
   const std::vector<CountedPiece> pieces = pieces_of(request);
   const TrainedBpe bpe = merged(request, pieces);
