@@ -125,6 +125,9 @@ class Setup {
     if (overrides("data.task") || overrides("data.format"))
       forget(entries, {"data.fields", "data.rows", "data.long"});
     if (overrides("data.tokenizer")) forget(entries, {"model.tokens"});
+    if (overrides("data.chat_template"))
+      forget(entries, {"data.chat_begin", "data.chat_system", "data.chat_user",
+                       "data.chat_assistant"});
     if (!read_.sets.empty() && !overrides("data.format")) set_format(entries, source);
     for (const Entry& more : read_toml("batch.accum = 1\ntrain.steps = 1", source, ""))
       entries.push_back(more);

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/config/keys.h"
+#include "engine/config/toml_reader.h"
 #include "engine/packing/file_format.h"
 
 namespace ds {
@@ -31,6 +35,22 @@ void add(std::vector<NamedFiles>& sets, const std::string& name, std::string fil
   set.files.push_back(std::move(files));
 }
 
+/// Refuses a key that an evaluation does not read. With a train.toml it may be one that the file
+/// lacks. `before`: the overrides before this one.
+void require_effect(const std::string& word, std::size_t before) {
+  constexpr std::array<std::string_view, 16> kWithout{
+      "checkpoint.", "comm.",     "debug.",       "elastic.",     "log.",
+      "lora.",       "offload.",  "optimizer.",   "recompute.",   "sample.",
+      "schedule.",   "zero.",     "train.epochs", "train.freeze", "train.steps",
+      "train.validate_every"};
+  const std::string key = read_override(word, static_cast<int>(before) + 1, "").key;
+  const bool is_read = std::ranges::none_of(
+      kWithout, [&](std::string_view without) { return key.starts_with(without); });
+  if (is_read || find_key(key) == nullptr) return;
+  throw Error(ErrorKind::usage, fmt::format("{} has no effect on an evaluation", key),
+              "leave it out; eval reads the keys of [data], batch.micro and precision.dtype");
+}
+
 std::string ending_format(const std::string& path) {
   if (const auto format = format_of_ending(path)) return std::string(*format);
   throw Error(ErrorKind::usage, fmt::format("{}: its ending does not say its data.format", path),
@@ -49,6 +69,7 @@ EvalWords eval_words(const ToolWords& words) {
     if (word.find('=') == std::string::npos) {
       add(read.sets, "", word);
     } else {
+      if (!words.has("--config")) require_effect(word, read.overrides.size());
       read.overrides.push_back(word);
     }
   }

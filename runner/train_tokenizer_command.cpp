@@ -123,10 +123,13 @@ TrainedBpe merged(const TokenizerRequest& request, const std::vector<CountedPiec
 
 int train_tokenizer(const ToolWords& read) {
   const TokenizerRequest request = tokenizer_request_of(read);
-  OutFolder folder(request.out, 0);  // refuses an existing folder before the work
+  // A folder that cannot be made is refused before the work. The folder is made after the work, so
+  // that a signal leaves nothing.
+  static_cast<void>(OutFolder(request.out, 0));
   const std::vector<CountedPiece> pieces = pieces_of(request);
   const TrainedBpe bpe = merged(request, pieces);
   const TokenizerParts parts{request.kind, request.more, request.pattern, bpe};
+  OutFolder folder(request.out, 0);
   folder.add_text("tokenizer.json", tokenizer_json(parts));
   folder.add_text("tokenizer_config.json", tokenizer_config_json(parts));
   folder.commit();

@@ -1,5 +1,6 @@
 // Fills and checks the keys of [data].
 #include <array>
+#include <utility>
 
 #include "engine/config/bert_family.h"
 #include "engine/config/resolve_sections.h"
@@ -109,6 +110,21 @@ void resolve_fields(DataConfig& data, const GivenKeys& given) {
                     fmt::format("write for example [\"{}\"]", fmt::join(names, "\", \"")));
 }
 
+/// Refuses the texts of an own chat template beside another one, which would count.
+void check_chat(const DataConfig& data, const GivenKeys& given) {
+  if (data.chat_template == "own") return;
+  for (const auto& [key, text] : {std::pair{"data.chat_begin", &data.chat_begin},
+                                  std::pair{"data.chat_system", &data.chat_system},
+                                  std::pair{"data.chat_user", &data.chat_user},
+                                  std::pair{"data.chat_assistant", &data.chat_assistant}}) {
+    if (text->empty()) continue;
+    throw given.error(
+        {key},
+        fmt::format("{} has no effect with data.chat_template = \"{}\"", key, data.chat_template),
+        "set data.chat_template = \"own\", or leave it out");
+  }
+}
+
 void check_weights(const DataConfig& data, const GivenKeys& given) {
   if (data.weights.empty() || data.weights.size() == data.train.size()) return;
   throw given.error({"data.weights"},
@@ -129,6 +145,7 @@ void resolve_data(TrainConfig& config, const GivenKeys& given) {
   resolve_tokenizer(config, given);
   resolve_task(config, given);
   check_weights(data, given);
+  check_chat(data, given);
   resolve_fields(data, given);
   check_rows(data, given);
   // Also where the files are not opened, such as by dslaunch plan.

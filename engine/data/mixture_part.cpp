@@ -89,4 +89,10 @@ std::string MixturePart::describe(SamplePlace sample, const RowError& error) con
   return source_of(sample.place).describe({sample.place / count(), sample.number}, error);
 }
 
+std::unique_ptr<DataPart> mixture_of(std::vector<std::unique_ptr<DataPart>> sources,
+                                     const std::vector<double>& weights) {
+  if (sources.size() == 1) return std::move(sources.front());
+  return std::make_unique<MixturePart>(std::move(sources), weights);
+}
+
 }  // namespace ds

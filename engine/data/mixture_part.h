@@ -41,4 +41,8 @@ class MixturePart : public DataPart {
   mutable WeightedOrder order_;
 };
 
+/// Returns the mixture of several sources, or the only one as it is.
+std::unique_ptr<DataPart> mixture_of(std::vector<std::unique_ptr<DataPart>> sources,
+                                     const std::vector<double>& weights);
+
 }  // namespace ds

@@ -212,8 +212,7 @@ class TokenOpener {
       apart = apart || parts_.apart(train);
       sources.push_back(parts_.part_of(std::move(train), kTrainKey, config_.seq_len + 1));
     }
-    if (sources.size() == 1) return std::move(sources.front());
-    return std::make_unique<MixturePart>(std::move(sources), config_.weights);
+    return mixture_of(std::move(sources), config_.weights);
   }
 
   const DataConfig& config_;
@@ -253,6 +252,7 @@ DataFields check_data(const DataConfig& config) {
   if (config.format == "parquet") {
     for (const FileList& paths : files.sources) chunks_of(paths, config);
     chunks_of(files.validation, config);
+    for (const auto& [name, paths] : files.validation_sets) chunks_of(paths, config);
   }
   DocumentEncoder{config};
   return config.fields;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/data/mixture_part.h"
 #include "engine/data/sample_part.h"
 
 namespace ds {
@@ -45,25 +46,20 @@ std::unique_ptr<SamplePart> whole_part(const DataConfig& config, const FileList&
   return part;
 }
 
-/// Opens the training files; the ends of them that are held out go to `validation`.
-std::unique_ptr<SamplePart> train_part(const DataConfig& config, const DataFiles& files,
-                                       SamplePart& validation) {
+/// Opens files of training; the ends of them that are held out go to `validation`.
+std::unique_ptr<SamplePart> train_part(const DataConfig& config, const FileList& paths,
+                                       double held_out, SamplePart& validation) {
   auto train = std::make_unique<SamplePart>();
-  for (const std::string& path : files.sources.front()) {
+  for (const std::string& path : paths) {
     const auto file = open_file(path, config);
-    const std::int64_t cut = file->rows() - static_cast<std::int64_t>(
-                                                static_cast<double>(file->rows()) * files.held_out);
+    const std::int64_t cut =
+        file->rows() - static_cast<std::int64_t>(static_cast<double>(file->rows()) * held_out);
     train->add(file, 0, cut);
     validation.add(file, cut, file->rows());
   }
   if (train->size() == 0)
     throw Error(ErrorKind::config, "data.train: every sample is held out",
                 "lower data.validation, or name files there");
-  if (files.held_out > 0 && validation.size() == 0)
-    throw Error(ErrorKind::config,
-                fmt::format("data.validation: {} of {} samples is none", config.validation_fraction,
-                            train->size()),
-                "raise data.validation, or set it to 0");
   return train;
 }
 
@@ -78,11 +74,18 @@ DataSet open_samples(const DataConfig& config, const DataFiles& files) {
     if (first == nullptr) first = part.first_file();
     require_alike(*first, *part.first_file());
   };
-  if (!files.sources.empty()) {
-    auto train = train_part(config, files, *validation);
+  std::vector<std::unique_ptr<DataPart>> sources;
+  for (const FileList& paths : files.sources) {
+    auto train = train_part(config, paths, files.held_out, *validation);
     compare(*train);
-    data.train = std::move(train);
+    sources.push_back(std::move(train));
   }
+  if (!sources.empty()) data.train = mixture_of(std::move(sources), config.weights);
+  if (data.train && files.held_out > 0 && validation->size() == 0)
+    throw Error(ErrorKind::config,
+                fmt::format("data.validation: {} of {} samples is none", config.validation_fraction,
+                            data.train->size()),
+                "raise data.validation, or set it to 0");
   compare(*validation);
   data.validation = std::move(validation);
   for (const auto& [name, paths] : files.validation_sets) {

@@ -27,7 +27,7 @@ PackShare pack_share(const Rendezvous& job) {
   return share;
 }
 
-// In whole samples, so that a resume with the same batch gives the same number.
+// Counts in whole samples, so that a resume with the same batch gives the same number.
 std::int64_t steps_of_epochs(const TrainConfig& config, std::int64_t epoch,
                              const TrainingState& from) {
   constexpr double kMost = 0x1p62;

@@ -81,6 +81,10 @@ refused 'types.parquet: there is no column "text"' "${types[@]}"
 refused 'did you mean "string"? data.fields names what is read' "${types[@]}" 'data.fields=["sting"]'
 head -c 3000 types.parquet >cut.parquet
 refused 'cut.parquet: it cannot be read: ' data.train=cut.parquet
+for part in '"cut.parquet"' '{web = "cut.parquet"}'; do
+  env -u MASTER_ADDR -u MASTER_PORT "$dsrunner" --check train.toml data.validation="$part" >out 2>&1 && fail "--check passes over data.validation=$part"
+  grep -qF 'cut.parquet: it cannot be read: ' out || fail "--check of data.validation=$part: $(cat out)"
+done
 : >none.parquet
 refused 'none.parquet: it is empty' data.train=none.parquet
 

@@ -119,6 +119,15 @@ refused 65 "wrong.jsonl:1:1: there is no field \"text\"" wrong.jsonl --out new -
 refused 65 "none.txt: No such file" none.txt --out new --vocab 300
 "$dslaunch" data train-tokenizer part000.txt --out few --vocab 60000 >"$work/out" 2>&1 || fail "few pairs: $(cat "$work/out")"
 grep -q 'fewer than --vocab 60000: no other pair' "$work/out" || fail "too few pairs are not told: $(cat "$work/out")"
+# A signal during the work leaves nothing.
+for ((i = 0; i < 40; i++)); do cat "$work/text"; done >big.txt
+"$dslaunch" data train-tokenizer big.txt --out stopped --vocab 30000 --threads 1 >"$work/out" 2>&1 &
+pid=$!
+until [ "$(cut -d' ' -f14 "/proc/$pid/stat" 2>/dev/null || echo 99)" -ge 10 ]; do :; done # ticks of CPU time: it works
+kill -TERM $pid
+wait $pid 2>/dev/null && fail "the work was done before the signal: $(cat "$work/out")"
+[ -z "$(ls -d stopped* 2>/dev/null)" ] || fail "a signal leaves $(ls -d stopped*)"
+rm big.txt
 not_trained() { # message, keys
   local code=0 what=$1
   shift

@@ -102,6 +102,15 @@ TEST_CASE("BERT: keys of others and its keys for others; no text and no continue
   CHECK(has(error_of(bert, {"sample.tokens=5", "sample.prompt=1 2"}), "does not continue a text"));
 }
 
+TEST_CASE("texts of an own chat template need chat_template = own") {
+  const std::string user = "data.chat_user=\"<u>{content}\"";
+  CHECK(has(error_with({user}),
+            "data.chat_user has no effect with data.chat_template = \"auto\""));
+  CHECK(has(error_with({"data.chat_begin=x", "data.chat_template=chatml"}),
+            "data.chat_begin has no effect with data.chat_template = \"chatml\""));
+  CHECK(error_with({user, "data.chat_template=own"}) == "no error");
+}
+
 TEST_CASE("T5: keys of others and its keys for others; data of two sequences") {
   for (const char* assignment : {"model.decoder_layers=2", "model.relative_buckets=16",
                                  "model.scaled=true", "data.encoder_len=8"})

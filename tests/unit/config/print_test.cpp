@@ -87,7 +87,7 @@ TEST_CASE("to_toml reads back to an equal config, for random good configs") {
   std::mt19937 random(1);
   int good = 0;
   for (int round = 0; round < 20000; ++round) {
-    std::vector<std::string> overrides{"checkpoint.dir=saves"};
+    std::vector<std::string> overrides{"checkpoint.dir=saves", "data.chat_template=own"};
     for (const ds::Key& key : ds::all_keys()) {
       if (!ds::only_default_built(key) && random() % 12 == 0)
         overrides.push_back(random_override(key, random));

@@ -250,6 +250,25 @@ TEST_CASE("each unusable sample file gives its own message") {
                  "encoder_tokens has 2 tokens in a sample, but"));
 }
 
+TEST_CASE("weights mix the samples of all patterns") {
+  const Samples samples;
+  const std::string few = samples.add("few", {{"tokens", "I32", 4, {1, 1, 1, 1, 2, 2, 2, 2}}});
+  const std::string many = samples.add("many", {{"tokens", "I32", 4, {9, 9, 9, 9, 8, 8, 8, 8}}});
+  ds::DataConfig config = samples_of({few, many});
+  config.weights = {1, 3};
+  const ds::DataSet data = ds::open_data(config);
+  CHECK(data.train->size() == 4);
+  std::set<std::int64_t> seen;
+  int of_few = 0;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    const ds::SampleRow row = data.train->row({data.train->place_of(i, 5), i});
+    seen.insert(row[ds::Field::tokens][0]);
+    of_few += row[ds::Field::tokens][0] < 5 ? 1 : 0;
+  }
+  CHECK(seen == std::set<std::int64_t>{1, 2, 8, 9});
+  CHECK(of_few == 10);
+}
+
 TEST_CASE("rows of all files: each once per epoch, the tail held out, the same identity") {
   const Samples folder;
   const auto rows = [](std::int64_t first, std::int64_t count) {

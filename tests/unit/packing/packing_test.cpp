@@ -162,10 +162,12 @@ TEST_CASE("what is wrong with a line is said with its place") {
         "{\"m\": [{\"role\": \"user\"}]}", "{\"m\": {\"role\": \"user\"}}",
         "{\"m\": [{\"role\": 3, \"content\": \"\"}]}"})
     CHECK(has(message_of(folder.file("m.jsonl", line), chat), "m.jsonl:1:1:"));
-  const std::string parts = folder.file("m.jsonl",
-                                        "{\"m\": [{\"role\": \"user\", \"content\": \"u\"}, {\"role\": "
-                                        "\"assistant\", \"content\": [{\"type\": \"text\"}]}]}");
-  CHECK(has(message_of(parts, chat), "m.jsonl:1:1: message 2 of \"m\" has a content that is array"));
+  const std::string parts =
+      folder.file("m.jsonl",
+                  "{\"m\": [{\"role\": \"user\", \"content\": \"u\"}, "
+                  "{\"role\": \"assistant\", \"content\": [{\"type\": \"text\"}]}]}");
+  CHECK(has(message_of(parts, chat),
+            "m.jsonl:1:1: message 2 of \"m\" has a content that is array, not a text"));
   CHECK(has(message_of(folder / "none.jsonl", config), "No such file"));
 }
 

@@ -58,5 +58,10 @@ TEST_CASE("words that do not go together are refused") {
   CHECK(says(words_error({"m", "a.txt", "--data", "web=b.txt"}), "a.txt is in no set"));
   CHECK(says(words_error({"m", "--data", "web="}), "--data web= names no file"));
   CHECK(says(words_error({"m", "a.csv"}), "a.csv: its ending does not say its data.format"));
+  for (const char* const word :
+       {"optimizer.lr=1", "train.steps = 3", "zero.stage=3", "log.csv=true"})
+    CHECK(says(words_error({"m", "a.txt", word}), "has no effect on an evaluation"));
+  CHECK(words_error({"m", "a.txt", "train.steps=3", "--config", "train.toml"}) == "no error");
+  CHECK(words_error({"m", "a.txt", "train.validate_batches=3", "batch.micro=2"}) == "no error");
   CHECK(says(words_error({"m", "a.txt", "b.jsonl"}), "a.txt has the data.format \"text\""));
 }
