@@ -42,7 +42,7 @@ class Exec {
                              : node_names(request_.hosts)),
         programs_(names_.size()),
         killed_(names_.size()),
-        identity_(new_identity(request_.output.err_fd)),
+        identity_(new_identity()),
         fanout_(names_, request_.policy),
         links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
                     .on_message = [this](int node, Message& message) { on_message(node, message); },

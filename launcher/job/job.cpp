@@ -44,7 +44,7 @@ bool is_followed(const JobRequest& request) {
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(new_identity(request_.err_fd, request_.job_id)),
+      identity_(new_identity(request_.job_id)),
       state_(request_.placement, policy_of(request_), request_.spares),
       links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
                   .on_message = [this](int agent, Message& message) { on_message(agent, message); },
@@ -104,6 +104,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .training = [this](JobInfo& info) { describe_training(info); },
                 .most_ranks = request_.widest ? request_.widest->world_size() : 0}) {
   identity_.grace = request_.policy.grace;
+  identity_.live_columns = output_.live_columns();
   links_.set_job(identity_.id);
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())

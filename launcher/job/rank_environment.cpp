@@ -77,7 +77,7 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
     variables.emplace_back(contract::kJobKey, job.key);
   }
   variables.emplace_back(contract::kEpoch, std::to_string(placement.epoch));
-  variables.emplace_back(contract::kLiveProgress, job.live_progress ? "1" : "0");
+  variables.emplace_back(contract::kLiveProgress, std::to_string(job.live_columns));
   const double grace = std::chrono::duration<double>(job.grace).count();
   variables.emplace_back(contract::kGrace, fmt::format("{}", grace));
   return variables;

@@ -24,6 +24,12 @@ rm -f up go
 on_terminal 'set -m; stty tostop; sh -c "echo from a shell" & sleep 0.3; jobs -l >state; kill -9 %1'
 grep -q "tty output" state || die "this terminal stops nobody, so this test proves nothing: $(cat state)"
 
+# Rank 0 may redraw a line if standard output is a terminal, as wide as that is behind the prefix; not for a log file.
+on_terminal 'stty rows 24 cols 80; "$DS_BIN/dslaunch" -n 2 -- sh -c "echo \$DSLAUNCH_LIVE >live.\$RANK"'
+[ "$(cat live.0)" = 76 ] || die "a rank on a terminal of 80 columns may take $(cat live.0) behind its prefix"
+on_terminal '"$DS_BIN/dslaunch" -n 2 -- sh -c "echo \$DSLAUNCH_LIVE >live.\$RANK" | tee log'
+[ "$(cat live.0)" = 0 ] || die "a rank whose output goes to a file may redraw $(cat live.0) columns"
+
 # The terminal closes: a detached job stays, one in the foreground is hung up.
 on_terminal '"$DS_BIN/dslaunch" --detach -n 1 -- sh -c "touch up; while [ ! -e go ]; do sleep 0.02; done; echo went on" >id'
 id=$(cat id)

@@ -18,7 +18,7 @@ std::map<std::string, std::string> map_of(const EnvList& variables) {
 }
 
 const JobIdentity kJob{
-    .id = 0xabc, .key = "k", .live_progress = true, .grace = std::chrono::milliseconds(1500)};
+    .id = 0xabc, .key = "k", .live_columns = 76, .grace = std::chrono::milliseconds(1500)};
 
 }  // namespace
 
@@ -47,7 +47,7 @@ TEST_CASE("all ranks get the job's own variables, and threads by cores, quota an
   CHECK(seen.at("DSLAUNCH_JOB_ID") == "0000000000000abc");
   CHECK(seen.at("DSLAUNCH_JOB_KEY") == "k");
   CHECK(seen.at("DSLAUNCH_EPOCH") == "0");
-  CHECK(seen.at("DSLAUNCH_LIVE") == "1");
+  CHECK(seen.at("DSLAUNCH_LIVE") == "76");
   CHECK(seen.at("DSLAUNCH_GRACE") == "1.5");
   const JobIdentity usual{.grace = std::chrono::seconds(600)};
   CHECK(map_of(node_env(placement_of(1, 1), 0, usual, {}, {})).at("DSLAUNCH_GRACE") == "600");
