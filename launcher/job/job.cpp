@@ -104,6 +104,7 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .training = [this](JobInfo& info) { describe_training(info); },
                 .most_ranks = request_.widest ? request_.widest->world_size() : 0}) {
   identity_.grace = request_.policy.grace;
+  identity_.run_id = request_.run_id;
   identity_.live_columns = output_.live_columns();
   links_.set_job(identity_.id);
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
