@@ -108,8 +108,8 @@ int pack(const ToolWords& read) {
       .threads = static_cast<int>(read.number("--threads", default_thread_count())),
       .tell = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }};
   const PairFacts made = merge_pairs(cache.fill(chunks_of(files, data), share), out);
-  fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
-             out);
+  fmt::print("{}, {} in {}.bin and {}.idx\n", counted(made.documents, "document"),
+             counted(made.tokens, "token"), out, out);
   return 0;
 }
 
@@ -206,8 +206,8 @@ void write_text(const TrainConfig& config, const DataSet& data, SamplePlace plac
     learned += shown.of(input::kTargets)[i] >= 0 ? 1 : 0;
     documents += numbers[i] >= 0 && (i == 0 || numbers[i] != numbers[i - 1]) ? 1 : 0;
   }
-  fmt::print("sample {} at {}: {} tokens of {} documents, {} are learned\n", place.number,
-             place.place, used, documents, learned);
+  fmt::print("sample {} at {}: {} of {}, {} learned\n", place.number, place.place,
+             counted(used, "token"), counted(documents, "document"), learned);
   const bool has_text = data.tokenizer || config.data.tokenizer == "bytes";
   if (has_text) return TextWriter(data, ::isatty(STDOUT_FILENO) == 1).write(shown);
   fmt::print("{}\n", fmt::join(shown.of(input::kTokens), " "));
