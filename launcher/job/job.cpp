@@ -157,8 +157,8 @@ void Job::wait_for_signal() {
 /// Handles a signal to the launcher, also once only unread output is left: that is then dropped.
 void Job::take_signal(const SignalReceived& signal) {
   const bool only_writes = state_.only_writes();
-  if (only_writes && signal.signo == SIGTSTP)
-    return asio::post(io_, [] { ::kill(::getpid(), SIGSTOP); });
+  if (signal.signo == SIGTSTP) stop_asked_ = signal.asked;
+  if (only_writes && signal.signo == SIGTSTP) return asio::post(io_, [this] { stop_self(); });
   const bool failed = code_.has_value();
   feed(signal);
   const bool ends = signal.signo == SIGHUP || signal.signo == SIGINT || signal.signo == SIGTERM;
