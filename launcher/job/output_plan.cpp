@@ -82,7 +82,7 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   const bool may = policy.colour == ColourChoice::automatic && !screens.no_colour;
   plan.colour[0] = always || (may && screens.out_is_terminal);
   plan.colour[1] = always || (may && screens.err_is_terminal);
-  if (screens.out_is_terminal)
+  if (screens.out_is_terminal && !has_files)  // a file would have one line of all steps
     plan.live_columns = columns_of_rank_0(plan.prefix, placement, screens);
   const bool drop = wants_drop(policy, screens);
   plan.drop_here = drop && files_here;

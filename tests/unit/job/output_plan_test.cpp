@@ -62,6 +62,8 @@ TEST_CASE("a live line is for a terminal on standard output, and fits behind the
   policy.prefix = PrefixTemplate::parse("{node}/{rank}: ");
   CHECK(plan(policy, {.out_is_terminal = true, .columns = 60}).live_columns == 54);
   CHECK(plan(policy, {.out_is_terminal = true, .columns = 3}).live_columns == 2);
+  policy.folder = "logs";
+  CHECK(plan(policy, {.out_is_terminal = true, .columns = 60}).live_columns == 0);
 }
 
 TEST_CASE("what is not shown is not sent, unless a log file of the launcher wants it") {
