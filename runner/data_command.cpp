@@ -110,8 +110,8 @@ int pack(const ToolWords& read) {
   FileList parts = cache.fill(chunks_of(files, data), share);
   std::erase(parts, "");
   const PairFacts made = merge_pairs(parts, out);
-  fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
-             out);
+  fmt::print("{}, {} in {}.bin and {}.idx\n", counted(made.documents, "document"),
+             counted(made.tokens, "token"), out, out);
   return 0;
 }
 
@@ -208,8 +208,8 @@ void write_text(const TrainConfig& config, const DataSet& data, SamplePlace plac
     learned += shown.of(input::kTargets)[i] >= 0 ? 1 : 0;
     documents += numbers[i] >= 0 && (i == 0 || numbers[i] != numbers[i - 1]) ? 1 : 0;
   }
-  fmt::print("sample {} at {}: {} tokens of {} documents, {} are learned\n", place.number,
-             place.place, used, documents, learned);
+  fmt::print("sample {} at {}: {} of {}, {} learned\n", place.number, place.place,
+             counted(used, "token"), counted(documents, "document"), learned);
   const bool has_text = data.tokenizer || config.data.tokenizer == "bytes";
   if (has_text) return TextWriter(data, ::isatty(STDOUT_FILENO) == 1).write(shown);
   fmt::print("{}\n", fmt::join(shown.of(input::kTokens), " "));

@@ -250,6 +250,7 @@ int run(int argc, char** argv, const ds::RankEnv& env, ds::Clock::time_point sta
 
 int main(int argc, char** argv) {
   const ds::Clock::time_point started = ds::Clock::now();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write above `ulimit -f` is an error like that of a full disk
   int local_rank = 0;
   bool joined = false;
   try {

@@ -174,7 +174,6 @@ RankEnv parse_rank_env(const Lookup& lookup) {
   env.node = environment.text(contract::kNodeRank)
                  .value_or(environment.text(contract::kGroupRank).value_or(""));
   read_range(environment, env);
-  env.live_progress = environment.text(contract::kLiveProgress) == "1";
   env.grace_s = environment.seconds(contract::kGrace);
   if (const auto wire = environment.text(contract::kTestWire)) {
     env.test_wire = parse_wire_speed(*wire);

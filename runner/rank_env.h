@@ -25,7 +25,6 @@ struct RankEnv {
   std::string node{};  // NODE_RANK or GROUP_RANK; empty: neither is set
   /// That the job may get; 0: its number of ranks stays.
   std::int64_t least_ranks = 0, most_ranks = 0;
-  bool live_progress = false;
   std::optional<double> grace_s{};  // time from TERM to KILL; none: unknown
   std::optional<WireSpeed> test_wire{};
 

@@ -37,6 +37,19 @@ std::string random_nonce() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
+/// Returns the given folders without those that are not runs, which `runs/*` names too, and says
+/// which these are. If no folder is a run, or with --names, all are returned, for read_run() to
+/// refuse.
+std::vector<std::string> runs_of(const ToolWords& words) {
+  std::vector<std::string> runs, others;
+  for (const std::string& path : words.others)
+    (report::is_other_folder(path) ? others : runs).push_back(path);
+  if (runs.empty() || others.empty() || words.has("--names")) return words.others;
+  fmt::print(stderr, "dsrunner: left out, because {} no metrics.jsonl: {}\n",
+             others.size() == 1 ? "it has" : "they have", fmt::join(others, ", "));
+  return runs;
+}
+
 std::vector<std::string> names_of(const ToolWords& words, const std::vector<std::string>& paths) {
   if (!words.has("--names")) return report::distinct_names(paths);
   const std::string given = words.value("--names");
@@ -91,8 +104,9 @@ int run_report(const std::vector<std::string>& words) {
     throw Error(ErrorKind::usage, "no run folder given", "dslaunch report RUN...");
   const std::string out = read.has("--out") ? read.value("--out") : "report.html";
   if (!read.has("--json")) require_replaceable(out);
+  const std::vector<std::string> runs = runs_of(read);
   std::vector<std::string> paths;
-  for (const std::string& path : read.others) {
+  for (const std::string& path : runs) {
     std::error_code status;
     const fs::path whole = fs::canonical(path, status);
     paths.push_back(status ? path : whole.string());  // read_run() reports what is wrong
@@ -100,13 +114,13 @@ int run_report(const std::vector<std::string>& words) {
   const std::vector<std::string> names = names_of(read, paths);
   report::ReportData data(paths.size(), now_s());
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    const report::ReportRun run{names[i], report::read_run(read.others[i])};
+    const report::ReportRun run{names[i], report::read_run(runs[i])};
     warn_about(run.files);
     data.add(run);
   }
   if (!data.has_steps())
     throw Error(ErrorKind::config,
-                fmt::format("{} has no logged step yet", fmt::join(read.others, ", ")),
+                fmt::format("{} has no logged step yet", fmt::join(runs, ", ")),
                 "the first line of metrics.jsonl appears after the first step");
   const std::string json = data.json();
   if (read.has("--json")) {

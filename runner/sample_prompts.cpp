@@ -58,7 +58,7 @@ std::vector<Prompt> prompts_of(const ToolWords& words) {
   if (words.has("--prompts")) read_file(words.value("--prompts"), prompts);
   if (prompts.empty())
     throw Error(ErrorKind::usage, "no prompt is given",
-                "give --tokens 1,2,3, or --prompt TEXT if the model's tokens are bytes");
+                "give --prompt TEXT, or --tokens 1,2,3 for a model without a tokenizer");
   return prompts;
 }
 

@@ -35,8 +35,8 @@ inline constexpr const char* kMaxRestarts = "TORCHELASTIC_MAX_RESTARTS";
 inline constexpr const char* kJobId = "DSLAUNCH_JOB_ID";
 inline constexpr const char* kJobKey = "DSLAUNCH_JOB_KEY";
 inline constexpr const char* kEpoch = "DSLAUNCH_EPOCH";
-/// "1" if the launcher's standard error is a terminal: rank 0 then draws one live line, ended by
-/// '\r'.
+/// Columns of the launcher's terminal for a line of rank 0 behind its prefix. Rank 0 then draws one
+/// live line, ended by '\r'. "0": standard output is not a terminal, or --log-dir writes files.
 inline constexpr const char* kLiveProgress = "DSLAUNCH_LIVE";
 /// --grace: seconds between TERM and KILL of a rank that must stop ("10", "0.5").
 inline constexpr const char* kGrace = "DSLAUNCH_GRACE";

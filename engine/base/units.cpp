@@ -56,6 +56,10 @@ std::string format_count(double count) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string counted(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
 std::string format_duration(double seconds) {
   if (!(seconds >= 0.0) || seconds > 1e9) return "?";
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);

@@ -15,6 +15,8 @@ std::string format_bytes(std::int64_t bytes);
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 /// Formats a count with decimal prefixes: "987", "10.8 k", "124.4 M", "1.6 G".
 std::string format_count(double count);
+/// Formats a number of things: "1 document", "3 documents".
+std::string counted(std::int64_t number, std::string_view noun);
 /// Formats a duration: "0.4 s", "12 s", "1:05", "2:03:04"; "?" if not finite or negative.
 std::string format_duration(double seconds);
 

@@ -22,7 +22,8 @@ std::string text_of(const std::string& path) {
   const bool is_read = file.is_open() && !file.bad();
   if (is_read && text.size() <= kMost) return text;
   throw Error(ErrorKind::config, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
-              "name a Hugging Face folder, which every node sees");
+              "name a Hugging Face folder, which every node sees; `dslaunch export` writes one from a "
+              "checkpoint");
 }
 
 /// Returns what `read` makes of a config file. Errors: Error{config}, with the path.

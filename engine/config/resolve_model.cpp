@@ -141,7 +141,8 @@ void resolve_model(ModelConfig& model, const GivenKeys& given) {
     const char* missing = model.layers == 0 ? "layers" : model.hidden == 0 ? "hidden" : "heads";
     throw given.error(
         {}, fmt::format("missing key model.{}", missing),
-        "give model.preset = \"gpt-10m\", or model.layers, model.hidden and model.heads");
+        "give model.preset = \"gpt-10m\", or model.layers, model.hidden and model.heads, or "
+        "model.from = a Hugging Face folder");
   }
   if (model.head_size * model.heads == model.hidden) model.head_size = 0;  // one spelling
   if (model.head_size == 0 && model.hidden % model.heads != 0) {

@@ -50,8 +50,8 @@ std::vector<std::string> matches(std::string_view key, const std::string& patter
   throw Error(
       ErrorKind::config,
       fmt::format("{}: {} {}", key, pattern, failed ? "cannot be searched" : "matches no file"),
-      "paths are relative to the folder of the train.toml; scripts/fetch_text.sh makes "
-      "data/english.txt");
+      "a relative path in a train.toml starts at the folder of that file, and one on the command "
+      "line at the working directory; scripts/fetch_text.sh makes data/english.txt");
 }
 
 /// Checks that a file of data.format = "text" is not one of another format, whose bytes would train

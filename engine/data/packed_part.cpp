@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "engine/data/sampler.h"
 
 namespace ds {
@@ -71,7 +72,8 @@ void PackedPart::count_rows() {
 
 std::string PackedPart::size_text() const {
   const double columns = static_cast<double>(size()) * static_cast<double>(shape_.length);
-  return fmt::format("{} rows of {} documents, {:.1f} % filled", size(), stream_.documents(),
+  return fmt::format("{} of {}, {:.1f} % filled", counted(size(), "row"),
+                     counted(stream_.documents(), "document"),
                      size() == 0 ? 0.0 : 100.0 * static_cast<double>(counts_.used) / columns);
 }
 

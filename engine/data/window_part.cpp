@@ -19,7 +19,7 @@ WindowPart::WindowPart(TokenStream stream, std::int64_t seq_len, bool apart)
 
 std::string WindowPart::size_text() const {
   if (!stream_.has_index()) return stream_.size_text();
-  return fmt::format("{} of {} documents", stream_.size_text(), stream_.documents());
+  return fmt::format("{} of {}", stream_.size_text(), counted(stream_.documents(), "document"));
 }
 
 std::int64_t WindowPart::epoch() const { return Sampler(size(), seq_len_, 0).windows(); }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -18,7 +19,7 @@ namespace ds {
 namespace {
 
 constexpr int kDefaultWidth = 120;
-constexpr int kLiveWidth = 79;   // the width of the launcher's terminal is unknown here
+constexpr int kLiveWidth = 79;   // of a terminal whose width is unknown
 constexpr double kMemory = 0.9;  // weight of the running average: about 16 updates
 
 Line loss_text(double loss) {
@@ -53,7 +54,12 @@ Line progress_line(const Progress& p, int width) {
 }
 
 ProgressStyle progress_style(std::string_view live_variable, bool stdout_is_terminal, int columns) {
-  const bool live = live_variable == "1" || (live_variable.empty() && stdout_is_terminal);
+  bool live = stdout_is_terminal;
+  if (!live_variable.empty()) {
+    columns = 0;
+    std::from_chars(live_variable.data(), live_variable.data() + live_variable.size(), columns);
+    live = columns > 0;
+  }
   if (!live) return {.live = false, .width = kDefaultWidth};
   return {.live = true, .width = columns > 1 ? columns - 1 : kLiveWidth};
 }

@@ -28,8 +28,8 @@ struct ProgressStyle {
   int width = 120;
 };
 
-/// Decides the style. `live_variable`: the value of DSLAUNCH_LIVE or empty; `columns`: of the
-/// terminal, 0: unknown.
+/// Decides the style. `live_variable`: the value of DSLAUNCH_LIVE (contract.h) or empty; without
+/// it, `columns` of this process's terminal count (0: unknown).
 ProgressStyle progress_style(std::string_view live_variable, bool stdout_is_terminal, int columns);
 /// Decides the style from this process's environment and standard output.
 ProgressStyle detect_progress_style();

@@ -155,6 +155,11 @@ std::vector<std::string> earlier_parts(const fs::path& folder) {
 
 }  // namespace
 
+bool is_other_folder(const std::string& path) {
+  std::error_code status;
+  return fs::is_directory(path, status) && !fs::exists(fs::path(path) / kMetrics, status);
+}
+
 RunFiles read_run(const std::string& path) {
   std::error_code status;
   fs::path folder = fs::canonical(path, status);

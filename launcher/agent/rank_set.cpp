@@ -109,7 +109,7 @@ RankProcess::RankProcess(const Spec& spec, const RankSpec& of, const EnvList& no
   ChannelPair channel_pair = program.rank_channel ? make_channel_pair() : ChannelPair{};
   const EnvList inherited = spec.inherit_env ? environment_of_this_process() : EnvList{};
   const EnvList env = merge_env({&inherited, &spec.env, &program.env, &node_env, &of.env});
-  const bool as_sshd = program.login_shell && program.at_home && program.cwd.empty();
+  const bool as_sshd = program.at_home && program.cwd.empty();
   resolve_login(program, env);
   ShimSetup setup{.rank = rank,
                   .spawn = {.argv = program.argv,

@@ -32,7 +32,8 @@ std::optional<TrainForm> train_form(const std::vector<std::string>& words, bool 
       usage_error(fmt::format("unexpected '{}' before --", first),
                   "give a hostfile with --hostfile FILE");
     usage_error(fmt::format("'{}' is not a .toml file", first),
-                fmt::format("to run a program: dslaunch [options] -- {}", fmt::join(words, " ")));
+                fmt::format("to run a program: dslaunch [options] -- {}{}",
+                            first.ends_with(".py") ? "python3 " : "", fmt::join(words, " ")));
   }
   if (command_given)
     usage_error(fmt::format("both {} and a command after -- are given", first), kForms);

@@ -45,8 +45,8 @@ constexpr OptionDef<PodOptions> kPodOptions[] = {
        part.slots = given.value == "auto" ? kAutoSlots : number_value(given, 1, kMaxSlots);
      }},
     {{"--job-id", "NAME",
-      "Name of the job, the same on every node; nodes with another name are\n"
-      "refused (default: Kubernetes' name of the job)"},
+      "Name of the job, the same on every node, for TORCHELASTIC_RUN_ID; nodes\n"
+      "with another name are refused (default: Kubernetes' name of the job)"},
      [](PodOptions& part, const GivenOption& given) { part.job_id = job_name(given); }},
     {{"--join-port", "PORT", "Port on which the root waits for nodes (default: 29400)"},
      set_number<1, kMaxPort, &PodOptions::join_port>},

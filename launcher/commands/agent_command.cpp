@@ -9,6 +9,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "launcher/agent/link.h"
 #include "launcher/cli/env_file.h"
 #include "launcher/cli/forward_env.h"
@@ -158,8 +159,9 @@ int run_at_root(const Options& options, TerminationLog& log) {
   setup.bind_address = read_address(root.host);
   setup.own_place = peers.names.front();
   setup.open = OpenJob{.slots = options.pods.slots, .last_call = kLastCall};
-  say_line(fmt::format("this node, {}, is the root: {} to {} nodes", *setup.own_place,
-                       options.failure.nodes->least, options.failure.nodes->most));
+  const auto& [least, most] = *options.failure.nodes;
+  say_line(fmt::format("this node, {}, is the root: {}{}", *setup.own_place,
+                       least == most ? "" : fmt::format("{} to ", least), counted(most, "node")));
   return run_joined_job(options, setup, std::move(parts));
 }
 

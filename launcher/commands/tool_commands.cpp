@@ -85,7 +85,7 @@ void check_export(const Words& words) {
 void check_sample(const Words& words) {
   if (words.size() != 1)
     usage_error("sample takes a checkpoint or a Hugging Face folder",
-                "usage: dslaunch sample CHECKPOINT|FOLDER --tokens 1,2,3");
+                "usage: dslaunch sample CHECKPOINT|FOLDER --prompt TEXT");
 }
 
 void check_eval(const Words& words) {

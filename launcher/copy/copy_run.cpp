@@ -134,6 +134,7 @@ class CopyRun : public exec::ProgramInput {
   int report(exec::ExecOutcome& outcome) {
     join_results(context_.outcomes, outcome.results, said_);
     std::string text = failures_text(context_.names, context_.outcomes);
+    text += remarks_text(context_.names, context_.outcomes, said_);
     text += grown_text(context_.grown, context_.names, context_.outcomes);
     if (!skipped_.empty()) text += fmt::format("dslaunch: {}\n", printable(skipped_));
     const std::string nodes = exec::results_text(context_.names, outcome.results);

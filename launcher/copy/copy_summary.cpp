@@ -108,6 +108,15 @@ std::string failures_text(const std::vector<std::string>& names,
   return text_of(lines);
 }
 
+std::string remarks_text(const std::vector<std::string>& names,
+                         const std::vector<NodeOutcome>& nodes,
+                         const std::vector<std::string>& said) {
+  ByText<std::string> lines;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].problem.empty() && !said[i].empty()) lines.add(last_line(said[i]), names[i]);
+  return text_of(lines);
+}
+
 void GrownFiles::add(const std::string& path, std::optional<std::uint64_t> size) {
   if (count++ > 0) return;
   const std::string copied = size ? bytes_text(*size) : "bytes";

@@ -55,6 +55,12 @@ void join_results(std::vector<NodeOutcome>& nodes, std::vector<exec::NodeResult>
 std::string failures_text(const std::vector<std::string>& names,
                           const std::vector<NodeOutcome>& nodes);
 
+/// Returns the last line that the programs of nodes without a failure wrote to standard error, each
+/// line once with its nodes folded. `said`: as of join_results().
+std::string remarks_text(const std::vector<std::string>& names,
+                         const std::vector<NodeOutcome>& nodes,
+                         const std::vector<std::string>& said);
+
 /// Returns a line about files that grew here, and such lines about nodes, folded.
 std::string grown_text(const GrownFiles& here, const std::vector<std::string>& names,
                        const std::vector<NodeOutcome>& nodes);

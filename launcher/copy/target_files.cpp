@@ -171,14 +171,19 @@ std::string TargetFiles::open_part(const std::string& path, bool create, struct 
   const std::string part = part_name(place.name);
   constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
   for (int i = 0; i < kMostOpens; ++i) {
+    int refused = 0;  // why it was not created
     // On a shared file system a file that root has made may belong to nobody.
-    if (create)
+    if (create) {
       file_.reset(
           ::openat(place.folder, part.c_str(), kFlags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR));
+      if (!file_) refused = errno;
+    }
     const bool is_new = create && file_;
     if (!is_new) file_.reset(::openat(place.folder, part.c_str(), kFlags));
-    if (!file_ && errno == ENOENT && create) continue;
-    if (!file_) return errno == ENOENT ? changed(path) : why("write", path, errno);
+    if (!file_ && errno == ENOENT && refused == EEXIST) continue;
+    if (!file_ && errno == ENOENT)
+      return create ? why("write", path, refused) : changed(path);
+    if (!file_) return why("write", path, errno);
     if (!is_new && (::fstat(file_.get(), &known) != 0 || !is_own(known))) {
       if (!create) return changed(path);
       if (::unlinkat(place.folder, part.c_str(), 0) != 0 && errno != ENOENT)

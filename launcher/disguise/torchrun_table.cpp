@@ -41,7 +41,7 @@ constexpr ForeignDef<TorchWords> kTorchrunOptions[] = {
       "--master-addr and --master-port; of an elastic job: --root"},
      take<&TorchWords::endpoint>},
     {{"--rdzv-id", "ID", Fate::taken,
-      "the ID of --part, in TORCHELASTIC_RUN_ID; of an elastic job: --job-id"},
+      "the ID of --part; of an elastic job: --job-id; in TORCHELASTIC_RUN_ID"},
      take<&TorchWords::run_id>},
     {{"--rdzv-conf", "LIST", Fate::noted, kOfTorch}},
     {{"--standalone", "", Fate::taken, "--part 0/1"}, take_flag<&TorchWords::standalone>},

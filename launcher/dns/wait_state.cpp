@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {

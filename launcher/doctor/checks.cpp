@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher::doctor {

@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 
+#include "engine/base/units.h"
 #include "launcher/doctor/facts_json.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/verdict.h"

@@ -13,6 +13,7 @@
 #include "launcher/exec/node_program.h"
 #include "launcher/exec/pdsh_report.h"
 #include "launcher/exec/results.h"
+#include "launcher/fleet/suspend.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/job/job_control.h"
 #include "launcher/job/job_facts.h"
@@ -42,12 +43,13 @@ class Exec {
                              : node_names(request_.hosts)),
         programs_(names_.size()),
         killed_(names_.size()),
-        identity_(new_identity(request_.output.err_fd)),
+        identity_(new_identity()),
         fanout_(names_, request_.policy),
         links_(io, {.on_heard = [this](int node) { feed(AgentHeard{node}); },
                     .on_message = [this](int node, Message& message) { on_message(node, message); },
                     .on_lost = [this](const AgentLost& lost) { on_lost(lost); },
-                    .on_continued = [this] { feed(Continued{}); }}),
+                    .on_continued = [this] { feed(Continued{}); },
+                    .stop_self = [this] { suspend_this_process(stop_asked_); }}),
         timer_(io,
                [this] {
                  if (output_.still_busy()) feed(OutputHeld{});
@@ -154,8 +156,10 @@ class Exec {
   }
   /// Handles a signal to the launcher, also once only unread output is left: that is then dropped.
   void take_signal(const SignalReceived& signal) {
+    if (signal.signo == SIGTSTP) stop_asked_ = signal.asked;
     if (!left_) return feed(signal);
-    if (signal.signo == SIGTSTP) return asio::post(io_, [] { ::kill(::getpid(), SIGSTOP); });
+    if (signal.signo == SIGTSTP)
+      return asio::post(io_, [this] { suspend_this_process(stop_asked_); });
     if (written_) return io_.stop();  // only clients of the private socket are left
     feed(signal);
     say(fmt::format("dslaunch: {}", kOutputDropped));
@@ -283,6 +287,7 @@ class Exec {
   std::optional<ExecInput> input_;
   JobControl control_;
   std::optional<PdshReport> pdsh_;
+  bool stop_asked_ = false;  // a client has asked for the last stop
   bool left_ = false;
   bool written_ = false;  // after the end: all output is written, clients are notified
 };

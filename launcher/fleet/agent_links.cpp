@@ -1,10 +1,8 @@
 #include "launcher/fleet/agent_links.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <asio/post.hpp>
-#include <csignal>
 #include <utility>
 
 #include "engine/base/error.h"
@@ -116,10 +114,7 @@ void AgentLinks::stop_self(Clock::time_point latest) {
     }));
     return;
   }
-  if (events_.stop_self)
-    events_.stop_self();
-  else
-    ::kill(::getpid(), SIGSTOP);
+  events_.stop_self();
   events_.on_continued();
 }
 

@@ -23,9 +23,8 @@ struct LinkEvents {
   std::function<void(int agent)> on_heard;              // any bytes arrived
   std::function<void(int agent, Message&)> on_message;  // of this job, epoch and incarnation
   std::function<void(const AgentLost&)> on_lost;        // the last event of a channel
-  std::function<void()> on_continued;                   // after SuspendSelf
-  /// Called for SuspendSelf; returns when this process may go on. Empty: SIGSTOP.
-  std::function<void()> stop_self{};
+  std::function<void()> on_continued;                   // after stop_self()
+  std::function<void()> stop_self{};                    // returns when this process may go on
 };
 
 /// The launcher's end of one channel.

@@ -138,8 +138,4 @@ std::string rank_ranges(std::span<const int> sorted) {
   return text;
 }
 
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace ds::launcher

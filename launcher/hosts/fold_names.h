@@ -1,7 +1,6 @@
 // Short texts about several things: folded names, ranges of numbers, counts with a noun. Pure.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +20,5 @@ std::string names_with(const std::vector<std::string>& names, std::string_view o
 
 /// Returns "0-2,7" for {0, 1, 2, 7}; `sorted` is ascending and has each number once.
 std::string rank_ranges(std::span<const int> sorted);
-
-/// Returns "1 host", "2 hosts".
-std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace ds::launcher

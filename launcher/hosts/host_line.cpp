@@ -10,7 +10,7 @@
 
 #include "engine/base/nearest_word.h"
 #include "engine/base/split.h"
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/host_ranges.h"
 #include "launcher/hosts/hostfile.h"
 

@@ -10,7 +10,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest_word.h"
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/host_word.h"
 
 namespace ds::launcher {

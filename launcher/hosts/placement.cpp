@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 
 namespace ds::launcher {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/placement.h"
 
 namespace ds::launcher {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/placement.h"
 
 namespace ds::launcher {

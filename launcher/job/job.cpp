@@ -44,7 +44,7 @@ bool is_followed(const JobRequest& request) {
 Job::Job(asio::io_context& io, JobRequest request)
     : io_(io),
       request_(std::move(request)),
-      identity_(new_identity(request_.err_fd, request_.job_id)),
+      identity_(new_identity(request_.job_id)),
       state_(request_.placement, policy_of(request_), request_.spares),
       links_(io, {.on_heard = [this](int agent) { feed(AgentHeard{agent}); },
                   .on_message = [this](int agent, Message& message) { on_message(agent, message); },
@@ -104,6 +104,8 @@ Job::Job(asio::io_context& io, JobRequest request)
                 .training = [this](JobInfo& info) { describe_training(info); },
                 .most_ranks = request_.widest ? request_.widest->world_size() : 0}) {
   identity_.grace = request_.policy.grace;
+  identity_.run_id = request_.run_id;
+  identity_.live_columns = output_.live_columns();
   links_.set_job(identity_.id);
   if (is_followed(request_)) training_.emplace(request_.programs.front().working_directory);
   if (!control_.problem().empty())
@@ -155,8 +157,8 @@ void Job::wait_for_signal() {
 /// Handles a signal to the launcher, also once only unread output is left: that is then dropped.
 void Job::take_signal(const SignalReceived& signal) {
   const bool only_writes = state_.only_writes();
-  if (only_writes && signal.signo == SIGTSTP)
-    return asio::post(io_, [] { ::kill(::getpid(), SIGSTOP); });
+  if (signal.signo == SIGTSTP) stop_asked_ = signal.asked;
+  if (only_writes && signal.signo == SIGTSTP) return asio::post(io_, [this] { stop_self(); });
   const bool failed = code_.has_value();
   feed(signal);
   const bool ends = signal.signo == SIGHUP || signal.signo == SIGINT || signal.signo == SIGTERM;

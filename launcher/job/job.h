@@ -70,6 +70,7 @@ struct JobRequest {
   int err_fd = 2;
 
   std::uint64_t job_id = 0;                      // 0: a random one
+  std::string run_id{};                          // TORCHELASTIC_RUN_ID; empty: the job's id
   std::vector<std::string> control_folders;      // for its private socket; empty: none
   std::string log_file;                          // receives the output of a detached job
   std::function<void(std::string_view)> on_say;  // lines of the launcher itself, besides err_fd

@@ -1,10 +1,8 @@
 // Shows the ranks to parallel debuggers, and holds them at their start for a debugger that has
 // started this process.
-#include <unistd.h>
-
-#include <csignal>
 #include <utility>
 
+#include "launcher/fleet/suspend.h"
 #include "launcher/job/job_loop.h"
 #include "launcher/job/verdict.h"
 
@@ -32,7 +30,7 @@ void Job::show_ranks() {
 /// Stops this process while the job is suspended.
 void Job::stop_self() {
   if (std::exchange(ranks_shown_, false)) return MpirView::announce();
-  ::kill(::getpid(), SIGSTOP);
+  suspend_this_process(stop_asked_);
 }
 
 void Job::tell_debugger(const Cause& cause) {

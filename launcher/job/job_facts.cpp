@@ -40,14 +40,13 @@ std::string random_secret() {
   return {bytes.begin(), bytes.end()};
 }
 
-JobIdentity new_identity(int err_fd, std::uint64_t id) {
+JobIdentity new_identity(std::uint64_t id) {
   JobIdentity identity;
   identity.id = id != 0 ? id : random_job_id();
   for (const unsigned char byte : random_bytes<32>()) identity.key += fmt::format("{:02x}", byte);
   identity.mpi_space = "dslaunch-";
   for (const unsigned char byte : random_bytes<16>())
     identity.mpi_space += fmt::format("{:02x}", byte);
-  identity.live_progress = ::isatty(err_fd) == 1;
   return identity;
 }
 

@@ -18,8 +18,8 @@ std::uint64_t random_job_id();
 /// Returns 16 random bytes.
 std::string random_secret();
 
-/// Creates a random key, and an id unless given; live progress if `err_fd` is a terminal.
-JobIdentity new_identity(int err_fd, std::uint64_t id = 0);
+/// Creates a random key, and an id unless given.
+JobIdentity new_identity(std::uint64_t id = 0);
 
 bool is_ignored(int signo);
 /// Returns whether two descriptors are the same terminal, file or pipe.

@@ -174,6 +174,7 @@ class Job {
   PublishedNames names_;
   MpirView debugger_;
   bool holds_ranks_ = false;  // the ranks of this epoch start stopped
+  bool stop_asked_ = false;   // a client has asked for the last stop
   bool ranks_shown_ = false;  // the next stop_self() waits for the debugger
   JobControl control_;
   std::optional<int> code_;

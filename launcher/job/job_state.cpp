@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 
 namespace ds::launcher {
@@ -197,7 +198,7 @@ std::string JobState::missing_text() const {
     const int agent = roster_.agent_of(place.node_rank);
     if (agent < 0 || fleet_.stage(agent) < Stage::ready) names.push_back(place.host.name);
   }
-  return still_waiting(names, count_of(node_count(), "node"));
+  return still_waiting(names, counted(node_count(), "node"));
 }
 
 /// Returns which hosts have not answered while the nodes of an epoch are chosen.
@@ -206,7 +207,7 @@ std::string JobState::absent_text() const {
   std::vector<std::string> names;
   for (std::size_t host = 0; host < roles.size(); ++host)
     if (roles[host] == HostRole::away) names.push_back(roster_.hosts()[host].name);
-  return still_waiting(names, count_of(static_cast<int>(roles.size()), "host"));
+  return still_waiting(names, counted(static_cast<int>(roles.size()), "host"));
 }
 
 void JobState::handle(const RankStarted& event) {

@@ -6,6 +6,7 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/rank_channel.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
 
@@ -224,7 +225,7 @@ void JobState::handle(const SizeWanted& event) {
   if (!may_change()) return;
   most_nodes_ = event.nodes;
   told_of_.clear();
-  leave_if_too_large(fmt::format("the job shall have {}", count_of(event.nodes, "node")));
+  leave_if_too_large(fmt::format("the job will have {}", counted(event.nodes, "node")));
 }
 
 /// Ends the epoch if it has nodes that shall leave.

@@ -91,7 +91,7 @@ void JobState::handle(const HostRetired& event) {
   if (!may_change() || hosts_.is_retired(event.host)) return;
   if (policy_.trains && is_one_of(roster_.seated_agents(), event.host)) keepers_.insert(event.host);
   retire(event.host);
-  leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " shall leave");
+  leave_if_too_large(roster_.hosts()[static_cast<std::size_t>(event.host)].name + " must leave");
 }
 
 /// Lets a host leave for good. If it was lost, it is still dialed until its leftover processes are

@@ -110,7 +110,7 @@ void JobState::leave_after_all() {
   std::vector<std::string> names;
   for (const int agent : roster_.seated_agents())
     if (shall_leave(agent)) names.push_back(host_name(agent));
-  if (!names.empty()) end_epoch(Change::left, fold_names(names) + " shall leave");
+  if (!names.empty()) end_epoch(Change::left, fold_names(names) + " must leave");
 }
 
 /// Lets an agent without a node end.

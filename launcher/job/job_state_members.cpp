@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/base/units.h"
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/job/job_state.h"
@@ -75,7 +76,7 @@ int JobState::nodes_wanted() const {
 
 std::string JobState::hosts_waited_for() const {
   if (phase_ != Phase::clearing || !alarms_.is_set(Alarm::gather)) return {};
-  return fmt::format("{} of {} {} ready", here(), count_of(nodes_wanted(), "node"),
+  return fmt::format("{} of {} {} ready", here(), counted(nodes_wanted(), "node"),
                      here() == 1 ? "is" : "are");
 }
 
@@ -147,7 +148,7 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
       names.push_back(roster_.hosts()[static_cast<std::size_t>(bad.node)].name);
     const bool dials_in = policy_.elastic->begin_within.has_value();
     act(Say{fmt::format(
-        "{}\nbeginning with {}{}", unreachable_text(placement_, absent_), count_of(nodes, "node"),
+        "{}\nbeginning with {}{}", unreachable_text(placement_, absent_), counted(nodes, "node"),
         dials_in ? ""
                  : printable(fmt::format("; {} dialed again until the job ends",
                                          names_with(names, "is", "are"))))});
@@ -157,8 +158,8 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
   for (const int agent : chosen)
     if (roster_.node_of(agent) < 0)
       (shall_leave(agent) ? again : joined).push_back(host_name(agent));
-  std::string text = fmt::format("epoch {}: {} and {}", next.epoch, count_of(nodes, "node"),
-                                 count_of(next.world_size(), "rank"));
+  std::string text = fmt::format("epoch {}: {} and {}", next.epoch, counted(nodes, "node"),
+                                 counted(next.world_size(), "rank"));
   if (nodes != change_.nodes_before)
     text += fmt::format(" (before: {} and {})", change_.nodes_before, change_.ranks_before);
   if (!joined.empty()) text += "; " + names_with(joined, "joins", "join");
@@ -178,7 +179,7 @@ void JobState::say_members(const Placement& next, const std::vector<int>& chosen
 void JobState::cannot_gather(bool first) {
   const int least = policy_.elastic->nodes.least;
   const int here = this->here();
-  const std::string few = fmt::format("{} of at least {} {} ready", here, count_of(least, "node"),
+  const std::string few = fmt::format("{} of at least {} {} ready", here, counted(least, "node"),
                                       here == 1 ? "is" : "are");
   if (first) {
     std::string text = absent_.empty() ? few : unreachable_text(placement_, absent_) + "\n" + few;

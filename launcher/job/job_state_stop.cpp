@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "engine/base/contract.h"
+#include "engine/base/units.h"
 #include "launcher/job/job_state.h"
 
 namespace ds::launcher {
@@ -63,7 +64,7 @@ std::optional<std::string> JobState::why_no_restart(const Cause& cause) const {
 std::optional<std::string> JobState::why_none_left() const {
   const int used = static_cast<int>(verdict_.restarts.size());
   if (used < policy_.max_restarts) return std::nullopt;
-  return used > 0 ? fmt::format("after {}", count_of(used, "restart")) : "";
+  return used > 0 ? fmt::format("after {}", counted(used, "restart")) : "";
 }
 
 std::chrono::milliseconds restart_delay(int quick_restarts) {

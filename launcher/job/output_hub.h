@@ -89,6 +89,8 @@ class OutputHub {
     const Clock::time_point now = Clock::now();
     return prefixes_.has_time() ? clocks_.of(agent).here(agent_time, now) : now;
   }
+  /// Returns OutputPlan::live_columns.
+  [[nodiscard]] int live_columns() const { return plan_.live_columns; }
   /// Returns the prefix of a rank's lines, without color.
   [[nodiscard]] std::string plain_prefix(int rank, int stream, Clock::time_point at) const {
     if (plan_.untouched || static_cast<std::size_t>(rank) >= prefixes_.ranks()) return {};

@@ -13,6 +13,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 // A spool that drops stays in memory; one that keeps everything may use the node's disk.
 constexpr std::uint64_t kDropBytes = 16 * kMiB;
 constexpr std::uint64_t kSpoolBytes = 256 * kMiB;
+constexpr int kLeastColumns = 2;
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
@@ -34,6 +35,16 @@ PrefixTemplate prefix_of(const LogPolicy& policy, int world_size) {
       PrefixTemplate::parse(world_size > 1 ? PrefixTemplate::kDefault : std::string_view{});
   PrefixTemplate prefix = policy.prefix.value_or(usual);
   return policy.timestamps && !prefix.has_time() ? prefix.with_time_first() : prefix;
+}
+
+/// Returns the columns that the terminal has for a line of rank 0 behind its prefix.
+int columns_of_rank_0(const PrefixTemplate& prefix, const Placement& placement,
+                      const Screens& screens) {
+  const std::string& node = placement.nodes.front().host.name;
+  const RankName name{.node = node, .host = node};
+  const RankName* const names[] = {&name};
+  const auto taken = static_cast<int>(prefix.render(names, 1, {}).size());
+  return std::max(screens.columns - taken, kLeastColumns);
 }
 
 bool wants_drop(const LogPolicy& policy, const Screens& screens) {
@@ -71,6 +82,8 @@ OutputPlan plan_output(const LogPolicy& policy, const Placement& placement,
   const bool may = policy.colour == ColourChoice::automatic && !screens.no_colour;
   plan.colour[0] = always || (may && screens.out_is_terminal);
   plan.colour[1] = always || (may && screens.err_is_terminal);
+  if (screens.out_is_terminal && !has_files)  // a file would have one line of all steps
+    plan.live_columns = columns_of_rank_0(plan.prefix, placement, screens);
   const bool drop = wants_drop(policy, screens);
   plan.drop_here = drop && files_here;
   plan.output = {.drop = drop && !files_here,

@@ -29,6 +29,7 @@ struct OutputPlan {
   PrefixTemplate prefix;
   bool untouched = false;           // the only rank's bytes pass unchanged
   bool colour[2] = {false, false};  // of stdout and stderr
+  int live_columns = 0;             // for a line of rank 0 that is redrawn; 0: none is
   OutputSpec output;                // for the nodes
   StdinChoice input;
   std::string terminal;  // TERM of ranks on a pty

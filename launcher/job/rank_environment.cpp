@@ -68,8 +68,8 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
   }
   variables.insert(variables.end(), user.given.begin(), user.given.end());
   const std::string id = job_id_text(job.id);
-  const bool is_named = placement.part && !placement.part->run_id.empty();
-  variables.emplace_back(contract::kRunId, is_named ? placement.part->run_id : id);
+  const std::string& name = placement.part ? placement.part->run_id : job.run_id;
+  variables.emplace_back(contract::kRunId, name.empty() ? id : name);
   variables.emplace_back(contract::kUseAgentStore, "False");  // rank 0 makes the store
   // Parts that are started separately share a secret only if their environment has one.
   if (placement.shown_nodes() == static_cast<int>(placement.nodes.size())) {
@@ -77,7 +77,7 @@ EnvList node_env(const Placement& placement, int node, const JobIdentity& job,
     variables.emplace_back(contract::kJobKey, job.key);
   }
   variables.emplace_back(contract::kEpoch, std::to_string(placement.epoch));
-  variables.emplace_back(contract::kLiveProgress, job.live_progress ? "1" : "0");
+  variables.emplace_back(contract::kLiveProgress, std::to_string(job.live_columns));
   const double grace = std::chrono::duration<double>(job.grace).count();
   variables.emplace_back(contract::kGrace, fmt::format("{}", grace));
   return variables;

@@ -31,7 +31,8 @@ struct JobIdentity {
   std::uint64_t id = 0;
   std::string key{};        // 64 hexadecimal digits
   std::string mpi_space{};  // of PMIx: a name that others cannot guess
-  bool live_progress = false;
+  std::string run_id{};     // name that the user gave the job; empty: none
+  int live_columns = 0;     // for a live line of rank 0; 0: none is drawn
   std::chrono::milliseconds grace{10'000};  // between TERM and KILL
 };
 

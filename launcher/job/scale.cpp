@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_selection.h"
 
@@ -144,7 +145,7 @@ ScalePlan plan_scale(const ScaleFacts& facts, const ScaleWish& wish) {
     if (wish.nodes == facts.most_nodes && wish.add.empty() && wish.remove.empty())
       return refused(fmt::format("nothing changes: the job already has up to {}",
                                  counted(wish.nodes, "node")));
-    texts.push_back(fmt::format("the job shall have up to {}", counted(wish.nodes, "node")));
+    texts.push_back(fmt::format("the job will have up to {}", counted(wish.nodes, "node")));
   }
   std::vector<std::string> removing;
   try {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "engine/base/contract.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/bad_hosts.h"
 #include "launcher/hosts/fold_names.h"
 
@@ -23,7 +24,8 @@ constexpr std::string_view kTooBig =
 /// Describes a program that exec did not find, or whose interpreter or library is missing.
 std::string why_missing(const Exited& exited) {
   if (exited.spawn_errno == ELIBACC)
-    return "its interpreter (#! line, or loader) is not there; a line of DOS ends in \\r";
+    return "the interpreter in its first line, or its ELF loader, does not exist; the script may "
+           "have Windows line endings";
   return exited.detail.find('/') == std::string::npos ? "not found in PATH" : "not found";
 }
 
@@ -148,7 +150,7 @@ std::string cause_text(const Placement& placement, const Cause& cause) {
       return deadline_text(placement, cause);
     case Cause::Kind::skew:
       return fmt::format("{} of {} {} still running {} after another ended with 0: {}",
-                         cause.running.size(), count_of(placement.world_size(), "rank"),
+                         cause.running.size(), counted(placement.world_size(), "rank"),
                          cause.running.size() == 1 ? "was" : "were", span_text(cause.span),
                          ranks_by_node(placement, cause.running));
     case Cause::Kind::input:
@@ -183,7 +185,7 @@ std::string headline(const JobVerdict& verdict) {
   });
   if (ended > 0) {
     const bool after = is_of_rank(cause) || cause.kind == Cause::Kind::node;
-    text += fmt::format("; {} {}", count_of(static_cast<int>(ended), "rank"),
+    text += fmt::format("; {} {}", counted(static_cast<int>(ended), "rank"),
                         after ? "ended after it" : "stopped");
     if (killed > 0) text += killed == ended ? ", by KILL" : fmt::format(", {} by KILL", killed);
   }
@@ -194,7 +196,7 @@ std::string headline(const JobVerdict& verdict) {
 std::string waiting_text(const std::string& why, int ranks_left, std::chrono::milliseconds left) {
   return printable(fmt::format(
       "{}; waiting up to {} s for {} to stop", why,
-      std::chrono::ceil<std::chrono::seconds>(left).count(), count_of(ranks_left, "rank")));
+      std::chrono::ceil<std::chrono::seconds>(left).count(), counted(ranks_left, "rank")));
 }
 
 std::string unreachable_text(const Placement& placement, const std::vector<BadNode>& bad) {
@@ -203,7 +205,7 @@ std::string unreachable_text(const Placement& placement, const std::vector<BadNo
     hosts.push_back({node_name(placement, node.node), node.stage, node.reason});
   if (hosts.size() == 1) return bad_host_line(hosts.front());
   return fmt::format("{} of {} cannot be used:\n{}", bad.size(),
-                     count_of(static_cast<int>(placement.nodes.size()), "node"),
+                     counted(static_cast<int>(placement.nodes.size()), "node"),
                      bad_hosts_table(hosts, "  "));
 }
 
@@ -212,7 +214,7 @@ std::string no_host_text(const Placement& placement, const std::vector<BadNode>&
   std::string text = fmt::format("no host is left to take the place of {} ({})", name,
                                  without_name(name, vacant.front().reason));
   if (vacant.size() > 1)
-    text += fmt::format(" and of {}", count_of(static_cast<int>(vacant.size()) - 1, "more node"));
+    text += fmt::format(" and of {}", counted(static_cast<int>(vacant.size()) - 1, "more node"));
   return text;
 }
 
@@ -233,7 +235,7 @@ std::string ranks_by_node(const Placement& placement, const std::vector<int>& ra
                         node_name(placement, static_cast<int>(node)));
   }
   if (others > 0)
-    text += fmt::format("; and on {}", count_of(static_cast<int>(others), "more node"));
+    text += fmt::format("; and on {}", counted(static_cast<int>(others), "more node"));
   return text;
 }
 
@@ -258,10 +260,6 @@ std::string_view without_name(const std::string& node, std::string_view reason) 
 
 std::string number_ranges(const std::vector<int>& numbers) {
   return fmt::format("[{}]", rank_ranges(numbers));
-}
-
-std::string count_of(int number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
 std::string printable(std::string_view text) {

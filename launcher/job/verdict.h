@@ -187,8 +187,6 @@ class ByText {
 };
 /// Returns the reason without the name of its node in front.
 std::string_view without_name(const std::string& node, std::string_view reason);
-/// Returns "1 rank", "2 ranks".
-std::string count_of(int number, std::string_view noun);
 /// Returns `text` with control bytes replaced by '?': names and reasons come from other machines.
 std::string printable(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -31,15 +32,20 @@ UniqueFd create(const std::string& name) {
               error == ENOENT ? "create its folder, or choose another with --verdict" : "");
 }
 
-/// Detects names of own descriptors: /dev/stdout, /dev/fd/63 of a shell's >(...), /proc/self/fd/3.
-bool names_descriptor(const std::filesystem::path& path) {
+/// Returns the descriptor of this process that `path` names, as /dev/stdout, /dev/fd/63 of a shell's
+/// >(...) and /proc/self/fd/3 do; -1: none.
+int descriptor_of(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(path, error);
-  if (error) return false;
-  for (const auto& name : {path, path.parent_path() / target})
-    if (std::filesystem::canonical(name.parent_path(), error).string().starts_with("/proc/"))
-      return true;
-  return false;
+  if (error) return -1;
+  const std::string own = fmt::format("/proc/{}/fd", ::getpid());
+  for (const auto& name : {path, path.parent_path() / target}) {
+    const std::string digits = name.filename();
+    int fd = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), fd);
+    if (fd >= 0 && std::filesystem::canonical(name.parent_path(), error) == own) return fd;
+  }
+  return -1;
 }
 
 /// Returns whether `path` must be neither removed nor replaced.
@@ -47,11 +53,14 @@ bool is_written_in_place(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return false;
   const bool replaced = S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
-  return !replaced || names_descriptor(path);
+  return !replaced || descriptor_of(path) >= 0;
 }
 
-/// Opens without waiting: a pipe without a reader is an error.
+/// Opens without waiting: a pipe without a reader is an error. An own descriptor is duplicated:
+/// opened again, a file would have a place for writing of its own, and the shell's next command
+/// would overwrite the verdict.
 UniqueFd open_in_place(const std::string& path) {
+  if (const int fd = descriptor_of(path); fd >= 0) return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);
   return file;

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/base/units.h"
+
 namespace ds::launcher {
 namespace {
 
@@ -196,7 +198,7 @@ std::string epochs_text(const JobVerdict& verdict) {
                 : "epochs: ";
   for (std::size_t i = first; i < verdict.epochs.size(); ++i) {
     const EpochRecord& epoch = verdict.epochs[i];
-    text += i == first ? count_of(epoch.nodes, "node") : fmt::format("; {}", epoch.nodes);
+    text += i == first ? counted(epoch.nodes, "node") : fmt::format("; {}", epoch.nodes);
     if (!epoch.why.empty()) text += fmt::format(" ({})", epoch.why);
   }
   return text;
@@ -247,7 +249,7 @@ std::string others_text(const JobVerdict& verdict) {
   std::string text;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (i == kKindsNamed) {
-      text += fmt::format("; and {}", count_of(static_cast<int>(kinds.size() - i), "more way"));
+      text += fmt::format("; and {}", counted(static_cast<int>(kinds.size() - i), "more way"));
       break;
     }
     text +=

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "launcher/hosts/fold_names.h"
+#include "engine/base/units.h"
 
 namespace ds::launcher {
 namespace {

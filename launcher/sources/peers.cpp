@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/sources/peer_clues.h"
 

@@ -32,7 +32,7 @@ struct ProgramSpec {
   std::vector<std::string> argv{};
   EnvList env{};              // for this program's ranks; overrides Spec::env
   std::string cwd{};          // working directory; empty: the agent's own
-  bool at_home = false;       // an empty cwd means the home directory (with login_shell, else "/")
+  bool at_home = false;       // an empty cwd means the home directory, or "/" if that is missing
   bool login_shell = false;   // argv is one text for the user's login shell, as sshd runs commands
   bool rank_channel = false;  // its ranks get a channel to the agent (engine/base/rank_channel.h)
   friend bool operator==(const ProgramSpec&, const ProgramSpec&) = default;

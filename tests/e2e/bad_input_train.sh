@@ -93,7 +93,7 @@ expect 65 "override 1: model.rope_scaling = \"yarn\" is not implemented yet
 
 # Errors about data.
 expect 65 "data.train: $PWD/none*.txt matches no file
-  hint: paths are relative to the folder of the train.toml; scripts/fetch_text.sh makes data/english.txt" \
+  hint: a relative path in a train.toml starts at the folder of that file, and one on the command line at the working directory; scripts/fetch_text.sh makes data/english.txt" \
   good.toml 'data.train=none*.txt'
 expect 65 "data file $PWD/empty: is empty
   hint: remove it or leave it out of the pattern" good.toml data.train=empty

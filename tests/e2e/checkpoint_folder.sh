@@ -67,6 +67,10 @@ ln -s "zwei Wörter 水" "$work/link"
 [ "$(cat "$work/zwei Wörter 水/latest")" = step-00000004 ] || fail "a link: nothing was saved"
 "${train[@]}" "checkpoint.dir=$work/zwei Wörter 水" train.steps=6 >"$work/out" 2>&1 || fail "the linked one: $(tail -n 5 "$work/out")"
 grep -qF "checkpoint: step 4 resumed from $work/zwei Wörter 水/step-00000004" "$work/out" || fail "not resumed: $(cat "$work/out")"
+# Given again, it has nothing left to do, and says so.
+"${train[@]}" "checkpoint.dir=$work/zwei Wörter 水" train.steps=6 >"$work/out" 2>&1 || fail "a finished job: $(tail -n 5 "$work/out")"
+grep -qF "all 6 steps of train.steps are done; to train on, raise train.steps" "$work/out" || fail "a finished job does not say so: $(cat "$work/out")"
+grep -q "^done after 6 steps" "$work/out" && grep -q '"steps": 6,' "$work/run/summary.json" || fail "a finished job has other steps: $(tail -n 3 "$work/out")"
 [ -z "$(find "$work/zwei Wörter 水/" -name '.probe*' -o -name '*.tmp-*')" ] || fail "something is left: $(ls -a "$work/link/")"
 
 # Room for one and a half checkpoints: the complete one stays, and training continues to its end.
@@ -82,6 +86,11 @@ else
   grep -q "^step 4/4 " "$work/out" || fail "training did not go on: $(cat "$work/out")"
   [ "$(tail -n 3 "$work/out" | tr '\n' ' ')" = "latest step-00000002 step-00000002 " ] || fail "left: $(tail -n 5 "$work/out")"
 fi
+
+# A limit of file sizes is an error of the save, like a full disk.
+code=0
+(ulimit -f 100 && exec "${train[@]}" "checkpoint.dir=$work/limited") >"$work/out" 2>&1 </dev/null || code=$?
+grep -q "File too large" "$work/out" && [ $code -lt 128 ] || fail "ulimit -f: exit code $code: $(cat "$work/out")"
 
 wait "${pids[0]}"
 code=$?

@@ -68,7 +68,7 @@ grep -q '"step":8,"dtype":"fp32","seq_len":32,"sets":\[{"validation_set":null,"v
 evaluate saved sets/web.txt --dtype bf16 | grep -q ', 19999 targets' || fail "--dtype bf16"
 
 # data show and pack know of sets.
-"$dslaunch" data show train.toml "$sets" --set few.x | grep -q '^sample 0 at 0: .* are learned$' || fail "data show --set: $("$dslaunch" data show train.toml "$sets" --set few.x 2>&1)"
+"$dslaunch" data show train.toml "$sets" --set few.x | grep -q '^sample 0 at 0: .* learned$' || fail "data show --set: $("$dslaunch" data show train.toml "$sets" --set few.x 2>&1)"
 "$dslaunch" data show train.toml "$sets" --set none 2>&1 | grep -q -- '--set none: data.validation has no such set' || fail "data show --set none"
 
 # An override of the task forgets what the checkpoint's config says of another one.

@@ -47,7 +47,7 @@ expect 127 'dslaunch: rank 0 on localhost: cannot run no-such-program: not found
 expect 127 'dslaunch: rank 0 on localhost: cannot run ./missing: not found' -- ./missing
 printf '#!/bin/sh\r\necho hi\r\n' >dos
 chmod +x dos
-expect 127 'dslaunch: rank 0 on localhost: cannot run ./dos: its interpreter (#! line, or loader) is not there; a line of DOS ends in \r' -- ./dos
+expect 127 'dslaunch: rank 0 on localhost: cannot run ./dos: the interpreter in its first line, or its ELF loader, does not exist; the script may have Windows line endings' -- ./dos
 echo text >plain
 expect 126 'dslaunch: rank 0 on localhost: cannot run ./plain: Permission denied' -- ./plain
 expect 65 'dslaunch: rank 0 on localhost: cannot enter the working directory '\''/no/such/folder'\'': No such file or directory; create it on that node or choose another with --wdir' \

@@ -87,6 +87,11 @@ one_message '--names has 2 names for 1 runs'
 report 64 second --out mine.html
 one_message 'it exists and is not a report of dslaunch'
 [ "$(cat mine.html)" = precious ] || fail "mine.html was written"
+# A pattern such as runs/* names folders of checkpoints, too.
+report 0 nothing second
+says err 'dsrunner: left out, because it has no metrics.jsonl: nothing'
+report 65 nothing second --names a,b
+one_message 'is not a run folder: it has no metrics.jsonl'
 report 65 nothing
 one_message 'is not a run folder: it has no metrics.jsonl'
 report 65 "$work"

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "engine/checkpoint/find_checkpoint.h"
 #include "engine/checkpoint/near_checkpoints.h"
 #include "engine/checkpoint/save_names.h"
@@ -40,7 +41,8 @@ std::vector<std::string> last_checkpoints(const std::string& folder, std::size_t
   std::vector<std::string> folders = checkpoints_at(folder);
   if (folders.size() < count)
     throw refuse(folder,
-                 fmt::format("has {} complete checkpoints, fewer than {}", folders.size(), count),
+                 fmt::format("has {}, fewer than {}",
+                             counted(std::ssize(folders), "complete checkpoint"), count),
                  "keep more with checkpoint.keep or checkpoint.major_every");
   folders.resize(count);
   std::ranges::reverse(folders);

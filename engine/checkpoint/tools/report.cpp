@@ -66,7 +66,8 @@ std::string size_facts(const Manifest& manifest) {
     text += fmt::format("{}{} {}", between, name, format_bytes(own));
     between = ", ";
   }
-  return text + fmt::format("; {} pieces in {} chunks", pieces, manifest.chunks.size());
+  return text + fmt::format("; {} in {}", counted(pieces, "piece"),
+                            counted(std::ssize(manifest.chunks), "chunk"));
 }
 
 std::string parameter_facts(const Manifest& manifest) {
@@ -137,8 +138,8 @@ std::string inspect_text(const InspectReport& report) {
   const Manifest& m = *report.manifest;
   std::string text = fmt::format("checkpoint  {}\n", report.folder);
   text += fmt::format("step        {}\n", state_facts(m.state));
-  text += fmt::format("saved       {} by {}, build {}, {} ranks\n", utc_text(m.saved_ms), m.program,
-                      m.build, m.world_size);
+  text += fmt::format("saved       {} by {}, build {}, {}\n", utc_text(m.saved_ms), m.program,
+                      m.build, counted(m.world_size, "rank"));
   text += m.origin.path.empty()
               ? "began       from new weights\n"
               : fmt::format("began       from {} ({})\n", m.origin.path, m.origin.load);

@@ -18,7 +18,7 @@ struct ScaleOptions {
 };
 
 constexpr OptionDef<ScaleOptions> kScaleOptions[] = {
-    {{"--nodes", "N", "Number of nodes that the job shall have, from its MIN to its MAX"},
+    {{"--nodes", "N", "New number of nodes, from the MIN to the MAX of the job"},
      [](ScaleOptions& part, const GivenOption& given) {
        part.nodes = number_value(given, 1, kMostScaled);
      }},

@@ -14,11 +14,11 @@
 
 #include "engine/base/contract.h"
 #include "engine/base/error.h"
+#include "engine/base/units.h"
 #include "launcher/agent/node_facts.h"
 #include "launcher/cli/forward_env.h"
 #include "launcher/commands/pods/pod_words.h"
 #include "launcher/commands/start/routes.h"
-#include "launcher/hosts/fold_names.h"
 #include "launcher/hosts/host_word.h"
 #include "launcher/hosts/hostfile.h"
 #include "launcher/job/ask_hosts.h"

@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "engine/base/contract.h"
+#include "engine/base/units.h"
 #include "launcher/fleet/wake_timer.h"
 #include "launcher/hosts/fold_names.h"
 #include "launcher/join/knock.h"
@@ -116,9 +117,12 @@ class NodeGathering {
 
   [[nodiscard]] std::string line_of(const std::vector<std::string>& names, Clock::time_point now) {
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - started_);
-    if (request_.guests && names.empty())
-      return fmt::format("{} of at least {} nodes are here after {} s", here(names) + request_.here,
-                         request_.least.value_or(0) + request_.here, since.count());
+    if (request_.guests && names.empty()) {
+      const std::size_t present = here(names) + request_.here;
+      return fmt::format("{} {} here after {} s; the job needs at least {}",
+                         counted(static_cast<std::int64_t>(present), "node"), present == 1 ? "is" : "are",
+                         since.count(), request_.least.value_or(0) + request_.here);
+    }
     const std::size_t all = request_.places.size() + request_.here;
     if (!knocker_) return waiting_line(all, names, since, request_.stage_of);
     return waiting_line(all, names, since,

@@ -165,6 +165,7 @@ JobRequest job_request(const Options& options, PlacedJob placed, JobParts parts,
   request.widest = std::move(placed.widest);
   request.master = options.master;
   if (options.failure.verdict) request.verdict_file = fs::absolute(*options.failure.verdict);
+  request.run_id = options.pods.job_id.value_or("");
   request.control_folders = socket_folders(own_variable, ::geteuid());
   if (background != nullptr) {
     request.job_id = background->job_id;

@@ -29,6 +29,13 @@ want() { # STATUS TEXT...: the exit code and what standard error contains
 # Runs a command in the mount namespace of node N.
 at() { local node=$1; shift; nsenter -m -t "$(cat "$dir/node$node/sshd.pid")" "$@"; }
 
+# Runs dslaunch COMMAND ARGS... for a user of this machine whose home directory is missing.
+homeless() {
+  status=0
+  (cd "$dir/source" && HOME=/no/such/home timeout 50 "$DS_BIN/dslaunch" "$1" -w localhost "${@:2}") \
+    > "$dir/out" 2> "$dir/err" < /dev/null || status=$?
+}
+
 mkdir -p "$dir/source/tree/sub dir/deep"
 cd "$dir/source" || exit 1
 head -c 20000000 /dev/urandom > big
@@ -97,7 +104,13 @@ at 1 sh -c "[ -z \"\$(ls -A $dir/full)\" ]" || fail "something was left on the f
 copy_to copy 'node[1-3]' big "$dir/disk/no/such/"
 want 1 "cannot make the folder $dir/disk/no/such/: No such file or directory"
 copy_to copy 'node[1-2]' big /proc/
-want 1 'cannot write /proc/big'
+want 1 'cannot write /proc/big: No such file or directory'
+# As ssh does for a user without a home directory, with a line about it.
+homeless copy big "$dir/at_home"
+want 0 'Could not change to home directory /no/such/home: No such file or directory; this runs in /' '1 file to 1 of 1 node'
+cmp "$dir/source/big" "$dir/at_home" || fail "a copy without a home directory"
+homeless rcopy "$dir/at_home" "$dir/from_home"
+want 0 '1 file from 1 of 1 node'
 ip -n "$head_ns" link set leg3 down
 copy_to copy 'node[1-3]' -t 1 empty "$dir/disk/second"
 [ "$status" = 64 ] || fail "-t is no option of copy"

@@ -39,12 +39,12 @@ end_epoch 0 94
 wait_for epoch_is_up 1 8
 scale 0 'n0 is removed' --remove n0
 wait_for epoch_is_up 2 6
-said '^dslaunch: n0 shall leave; starting all ranks again$'
+said '^dslaunch: n0 must leave; starting all ranks again$'
 said '^dslaunch: epoch 2: 3 nodes and 6 ranks \(before: 4 and 8\); n0 leaves$'
-scale 0 'the job shall have up to 2 nodes' --nodes 2
+scale 0 'the job will have up to 2 nodes' --nodes 2
 wait_for epoch_is_up 3 4
 [ "$("$dslaunch" ps --json | grep -o '"nodes": [0-9]*')" = '"nodes": 2' ] || die "dslaunch ps: $("$dslaunch" ps --json)"
-scale 0 'the job shall have up to 3 nodes' --nodes 3
+scale 0 'the job will have up to 3 nodes' --nodes 3
 wait_for grep -q 'n3 is ready and joins at the next restart' err
 end_epoch 3 94
 wait_for epoch_is_up 4 6

@@ -15,6 +15,7 @@ torch() {
   pids[$name]=$!
 }
 cat >body.sh <<'END'
+[ "$TORCHELASTIC_RUN_ID" = 77 ] || exit 8
 echo "epoch $DSLAUNCH_EPOCH rank $RANK of $WORLD_SIZE local $LOCAL_RANK of $LOCAL_WORLD_SIZE restarts $TORCHELASTIC_RESTART_COUNT/$TORCHELASTIC_MAX_RESTARTS"
 : >up.$DSLAUNCH_EPOCH.$RANK
 while [ ! -e go.$DSLAUNCH_EPOCH ]; do sleep 0.02; done

@@ -94,6 +94,8 @@ expect 0 "standard output for the verdict"
 cp out v.json
 grep -qx hello v.json || die "the verdict has removed what the rank wrote"
 has '"kind": "none"'
+(echo before && "$dslaunch" --verdict stdout -- echo hello && echo after) >out 2>err </dev/null || die "standard output of a script"
+[ "$(head -n 3 out | tr '\n' ' ')$(tail -n 2 out | tr '\n' ' ')" = "before hello { } after " ] || die "the next command has overwritten the verdict"
 run --verdict - -- touch started
 expect 64 "- for the verdict"
 [ ! -e - ] || die "the verdict went to a file called -"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests a closing terminal, nohup, and jobs started with `&`, on a pseudo-terminal of script(1).
+# Tests a closing terminal, Ctrl-Z, nohup, and jobs started with `&`, on a pseudo-terminal of script(1).
 set -u
 . "$DS_SOURCE/tests/support/launch.sh"
 . "$DS_SOURCE/tests/support/jobs.sh"
@@ -25,6 +25,12 @@ on_terminal 'set -m; stty tostop; sh -c "echo from a shell" &
   for i in {1..500}; do jobs -l >state; grep -q "tty output" state && break; sleep 0.02; done; kill -9 %1'
 grep -q "tty output" state || die "this terminal stops nobody, so this test proves nothing: $(cat state)"
 
+# Rank 0 may redraw a line if standard output is a terminal, as wide as that is behind the prefix; not for a log file.
+on_terminal 'stty rows 24 cols 80; "$DS_BIN/dslaunch" -n 2 -- sh -c "echo \$DSLAUNCH_LIVE >live.\$RANK"'
+[ "$(cat live.0)" = 76 ] || die "a rank on a terminal of 80 columns may take $(cat live.0) behind its prefix"
+on_terminal '"$DS_BIN/dslaunch" -n 2 -- sh -c "echo \$DSLAUNCH_LIVE >live.\$RANK" | tee log'
+[ "$(cat live.0)" = 0 ] || die "a rank whose output goes to a file may redraw $(cat live.0) columns"
+
 # The terminal closes: a detached job stays, one in the foreground is hung up.
 on_terminal '"$DS_BIN/dslaunch" --detach -n 1 -- sh -c "touch up; while [ ! -e go ]; do sleep 0.02; done; echo went on" >id'
 id=$(cat id)
@@ -40,6 +46,29 @@ kill -9 "$(cat shell)"
 wait_for files_there asked
 wait
 rm -f up asked
+
+# Ctrl-Z stops nothing where no shell could continue the job, as in `ssh -t node dslaunch ...`; otherwise the shell gets the
+# terminal, and fg continues the job.
+mkfifo keys
+for shell in none bash; do
+  body='"$DS_BIN/dslaunch" -n 1 -- sh -c "touch up; while [ ! -e go ]; do sleep 0.02; done; echo went on"'
+  # A shell that stays: script(1) stops together with its child.
+  [ $shell = none ] && body="$body; true" || body="set -m; $body; touch stopped; fg"
+  SHELL=/bin/bash script -qec "$body" typescript >out 2>&1 <keys &
+  terminal=$!
+  exec 3>keys
+  wait_for files_there up
+  printf '\032' >&3
+  wait_for grep -qF '^Z' out
+  [ $shell = none ] || wait_for files_there stopped
+  touch go
+  ended() { ! kill -0 "$terminal" 2>/dev/null; }
+  wait_for ended
+  exec 3>&-
+  grep -q "went on" out || die "Ctrl-Z, shell $shell: the job did not go on"
+  rm -f up go
+done
+nothing_left || die "left after Ctrl-Z: $(job_processes)"
 
 # nohup: a hangup means nothing.
 (trap '' HUP; exec setsid "$dslaunch" -n 1 -- sh -c 'touch up; while [ ! -e go ]; do sleep 0.02; done; echo went on' >out 2>err </dev/null) &

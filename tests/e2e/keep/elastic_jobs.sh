@@ -65,7 +65,7 @@ for when in 'pausing the training' 'epoch 1: 2 nodes'; do
   said_soon "$name" "$when"
   kill -9 "$lost"
   ended "$name"
-  says "$name" 'c shall leave'
+  says "$name" 'c must leave'
   says "$name" 'c takes part once more'
   ! grep -q "memory is not used" "$work/$name.out" || fail "$name: $(cat "$work/$name.out")"
 done

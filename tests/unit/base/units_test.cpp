@@ -15,6 +15,12 @@ TEST_CASE("bytes") {
   CHECK(ds::format_bytes(-2048) == "-2.0 KiB");
 }
 
+TEST_CASE("a number of things") {
+  CHECK(ds::counted(0, "row") == "0 rows");
+  CHECK(ds::counted(1, "row") == "1 row");
+  CHECK(ds::counted(2, "row") == "2 rows");
+}
+
 TEST_CASE("counts") {
   CHECK(ds::format_count(0) == "0");
   CHECK(ds::format_count(987.4) == "987");

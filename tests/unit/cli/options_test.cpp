@@ -252,6 +252,9 @@ TEST_CASE("wrong use: the whole message") {
       {{"-n", "2", "python3", "a.py"},
        "'python3' is not a .toml file\n"
        "  hint: to run a program: dslaunch [options] -- python3 a.py"},
+      {{"train.py", "9"},
+       "'train.py' is not a .toml file\n"
+       "  hint: to run a program: dslaunch [options] -- python3 train.py 9"},
       {{"hosts", "--", "a"},
        "unexpected 'hosts' before --\n  hint: give a hostfile with --hostfile FILE"},
       {{"a.toml", "--", "b"}, std::string("both a.toml and a command after -- are given") + kForms},

@@ -64,6 +64,12 @@ TEST_CASE("a node that had a problem before it was lost is named once") {
   CHECK(copy_code(nodes, results) == 69);
 }
 
+TEST_CASE("what programs said on standard error is shown also where the copy succeeded") {
+  const std::vector<NodeOutcome> nodes = {{.finished = true}, {.problem = "full"}, {}, {}};
+  CHECK(remarks_text({"n1", "n2", "n3", "n4"}, nodes, {"no home\n", "no home\n", "no home\n", ""}) ==
+        "dslaunch: n[1,3]: no home\n");
+}
+
 TEST_CASE("a program that ends badly is a failure of its node") {
   NodeResult good, bad, lost;
   good.kind = bad.kind = NodeResult::Kind::exited;

@@ -63,7 +63,7 @@ TEST_CASE("hosts of a training leave one after the other, each after a step of t
   JobState job = changing_job(1, true);
   const auto actions = job.on(HostsEnd{{2, 3}}, kT0);
   CHECK(text_of(actions) == "say, PauseRanks");
-  CHECK(said_by(actions) == "n2 shall leave; pausing the training\n");
+  CHECK(said_by(actions) == "n2 must leave; pausing the training\n");
   CHECK(all_end(job, 94, {0, 1, 2, 3}) ==
         "let go of n2, dismiss 2, say, spec 0, spec 1, spec 2 to 3");
   CHECK(all_ready(job, {0, 1, 3}) == "go 5000");

@@ -53,6 +53,19 @@ TEST_CASE("a terminal that stands still drops old lines; options say otherwise")
   CHECK(plan(policy).output.spool_bytes == 1000);
 }
 
+TEST_CASE("a live line is for a terminal on standard output, and fits behind the prefix") {
+  CHECK(plan({}, {.err_is_terminal = true}).live_columns == 0);  // as in `dslaunch ... | tee log`
+  CHECK(plan({}, {.out_is_terminal = true, .columns = 80}).live_columns == 76);
+  CHECK(plan_output({}, placement_of(1, 1), "4f", {.out_is_terminal = true, .columns = 80})
+            .live_columns == 80);
+  LogPolicy policy;
+  policy.prefix = PrefixTemplate::parse("{node}/{rank}: ");
+  CHECK(plan(policy, {.out_is_terminal = true, .columns = 60}).live_columns == 54);
+  CHECK(plan(policy, {.out_is_terminal = true, .columns = 3}).live_columns == 2);
+  policy.folder = "logs";
+  CHECK(plan(policy, {.out_is_terminal = true, .columns = 60}).live_columns == 0);
+}
+
 TEST_CASE("what is not shown is not sent, unless a log file of the launcher wants it") {
   LogPolicy policy;
   policy.show = ShowChoice::parse("0,err");

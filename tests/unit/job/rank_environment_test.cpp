@@ -18,7 +18,7 @@ std::map<std::string, std::string> map_of(const EnvList& variables) {
 }
 
 const JobIdentity kJob{
-    .id = 0xabc, .key = "k", .live_progress = true, .grace = std::chrono::milliseconds(1500)};
+    .id = 0xabc, .key = "k", .live_columns = 76, .grace = std::chrono::milliseconds(1500)};
 
 }  // namespace
 
@@ -47,11 +47,13 @@ TEST_CASE("all ranks get the job's own variables, and threads by cores, quota an
   CHECK(seen.at("DSLAUNCH_JOB_ID") == "0000000000000abc");
   CHECK(seen.at("DSLAUNCH_JOB_KEY") == "k");
   CHECK(seen.at("DSLAUNCH_EPOCH") == "0");
-  CHECK(seen.at("DSLAUNCH_LIVE") == "1");
+  CHECK(seen.at("DSLAUNCH_LIVE") == "76");
   CHECK(seen.at("DSLAUNCH_GRACE") == "1.5");
   const JobIdentity usual{.grace = std::chrono::seconds(600)};
   CHECK(map_of(node_env(placement_of(1, 1), 0, usual, {}, {})).at("DSLAUNCH_GRACE") == "600");
   CHECK(seen.at("TORCHELASTIC_RUN_ID") == "0000000000000abc");
+  const JobIdentity named{.id = 0xabc, .run_id = "gpt-7"};
+  CHECK(map_of(node_env(placement_of(1, 1), 0, named, {}, {})).at("TORCHELASTIC_RUN_ID") == "gpt-7");
   CHECK(seen.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
   CHECK(seen.at("OMP_NUM_THREADS") == "4");
   CHECK(threads_per_rank({.cores = 16, .quota_milli = 2500}, 1) == 2);

@@ -30,7 +30,7 @@ TEST_CASE("another number of nodes, hosts that join and hosts that leave") {
   ScalePlan plan = plan_scale(facts(), {.nodes = 3});
   CHECK(plan.problem.empty());
   CHECK(plan.most_nodes == 3);
-  CHECK(plan.text == "the job shall have up to 3 nodes");
+  CHECK(plan.text == "the job will have up to 3 nodes");
 
   plan = plan_scale(facts(), {.add = {"e,f:1", "d"}, .remove = {"b", "b"}});
   CHECK(plan.problem.empty());

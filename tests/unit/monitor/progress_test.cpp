@@ -66,7 +66,8 @@ TEST_CASE("values that are unknown or not finite are shown as such or left out")
 }
 
 TEST_CASE("DSLAUNCH_LIVE decides whether the line is live; without it, the terminal does") {
-  CHECK(ds::progress_style("1", false, 0).live);
+  CHECK(ds::progress_style("76", false, 0).live);
+  CHECK(ds::progress_style("76", false, 200).width == 75);
   CHECK(ds::progress_style("1", false, 0).width == 79);
   CHECK(ds::progress_style("", true, 60).live);
   CHECK(ds::progress_style("", true, 60).width == 59);

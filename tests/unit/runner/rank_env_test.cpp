@@ -67,14 +67,12 @@ TEST_CASE("a full environment is read") {
   variables.insert({{"LOCAL_WORLD_SIZE", "2"},
                     {"DSLAUNCH_JOB_ID", "j1"},
                     {"DSLAUNCH_JOB_KEY", key},
-                    {"DSLAUNCH_EPOCH", "3"},
-                    {"DSLAUNCH_LIVE", "1"}});
+                    {"DSLAUNCH_EPOCH", "3"}});
   const ds::RankEnv env = parse(variables);
   CHECK(env.rank == 1);
   CHECK(env.world_size == 2);
   CHECK(env.local_rank == 1);
   CHECK(env.local_world_size == 2);
-  CHECK(env.live_progress);
   const ds::Rendezvous rendezvous = env.rendezvous(std::chrono::seconds(7));
   CHECK(rendezvous.rank == 1);
   CHECK(rendezvous.world_size == 2);
