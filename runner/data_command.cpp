@@ -108,8 +108,8 @@ int pack(const ToolWords& read) {
       .threads = static_cast<int>(read.number("--threads", default_thread_count())),
       .tell = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }};
   const PairFacts made = merge_pairs(cache.fill(chunks_of(files, data), share), out);
-  fmt::print("{}, {} in {}.bin and {}.idx\n", counted(made.documents, "document"),
-             counted(made.tokens, "token"), out, out);
+  fmt::print("{} documents, {} tokens in {}.bin and {}.idx\n", made.documents, made.tokens, out,
+             out);
   return 0;
 }
 

@@ -138,19 +138,9 @@ StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) 
           .slowest = report.slowest};
 }
 
-void Reporter::begin(const Trainer& trainer) {
-  summary_.steps = trainer.finished_steps();
-  first_step_ = summary_.steps + 1;
-  figures_.begin(trainer.finished_steps(), trainer.finished_samples());
-  if (first_step_ > config_.train.steps)
-    progress_.note(
-        fmt::format("resume   all {} steps of train.steps are done; to train on, raise train.steps",
-                    config_.train.steps));
-}
-
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
-  const bool is_first = report.step == first_step_;
+  const bool is_first = summary_.steps == 0;  // first step of this run
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;

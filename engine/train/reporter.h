@@ -36,7 +36,9 @@ class Reporter {
     logged_at_ = Clock::now();  // the measurement is not training time
   }
   /// Call it when it is known where training begins, before the first step.
-  void begin(const Trainer& trainer);
+  void begin(const Trainer& trainer) {
+    figures_.begin(trainer.finished_steps(), trainer.finished_samples());
+  }
   /// Records how an epoch after the first began.
   void epoch(EpochMetrics metrics);
   /// Prints a line for the user.
@@ -67,7 +69,6 @@ class Reporter {
   const RunId run_;
   RunFolder folder_;
   std::int64_t last_before_ = -1;  // last logged step of the earlier epochs
-  std::int64_t first_step_ = 1;    // of this run
   MetricsWriter metrics_;
   ProgressWriter progress_;
   FigureFiles figures_;
