@@ -1,6 +1,8 @@
 // Runs each step, then its report, its save and its validation.
 #include "engine/train/run_steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
