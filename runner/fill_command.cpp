@@ -32,8 +32,8 @@ void require_masks(const FillRequest& request) {
   for (std::size_t i = 0; i < request.prompts.size(); ++i) {
     if (std::ranges::find(request.prompts[i], request.mask) != request.prompts[i].end()) continue;
     throw Error(ErrorKind::usage, fmt::format("prompt {} has no mask", i + 1),
-                fmt::format("put the mask token where a token is to be filled in: as a number {}, in "
-                            "a text usually [MASK] (BERT) or <mask> (RoBERTa)",
+                fmt::format("put the mask token where a token is to be filled in: as a number {}, "
+                            "in a text usually [MASK] (BERT) or <mask> (RoBERTa)",
                             request.mask));
   }
 }

@@ -119,8 +119,7 @@ int run_report(const std::vector<std::string>& words) {
     data.add(run);
   }
   if (!data.has_steps())
-    throw Error(ErrorKind::config,
-                fmt::format("{} has no logged step yet", fmt::join(runs, ", ")),
+    throw Error(ErrorKind::config, fmt::format("{} has no logged step yet", fmt::join(runs, ", ")),
                 "the first line of metrics.jsonl appears after the first step");
   const std::string json = data.json();
   if (read.has("--json")) {

@@ -18,8 +18,9 @@ Error as_error(const std::exception& caught) {
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&caught))
     return {ErrorKind::config,
             fmt::format("cannot use {}: {}", file->path1().string(), file->code().message()),
-            "a path that does not begin with / is relative to the current folder; does that still "
-            "exist?"};
+            file->path1().is_absolute() ? ""
+                                        : "the path is relative to the current folder; does that "
+                                          "still exist?"};
   if (dynamic_cast<const std::system_error*>(&caught) != nullptr)
     return {ErrorKind::system, fmt::format("a system call failed: {}", caught.what()),
             "a limit of this user or of the machine may be reached; `ulimit -a` shows the user's "

@@ -21,9 +21,10 @@ std::string text_of(const std::string& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   const bool is_read = file.is_open() && !file.bad();
   if (is_read && text.size() <= kMost) return text;
-  throw Error(ErrorKind::config, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
-              "name a Hugging Face folder, which every node sees; `dslaunch export` writes one from a "
-              "checkpoint");
+  throw Error(
+      ErrorKind::config, path + (is_read ? ": is longer than 1 MiB" : ": cannot be read"),
+      "name a Hugging Face folder, which every node sees; `dslaunch export` writes one from a "
+      "checkpoint");
 }
 
 /// Returns what `read` makes of a config file. Errors: Error{config}, with the path.

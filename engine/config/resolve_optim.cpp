@@ -94,8 +94,8 @@ void resolve_schedule(TrainConfig& config, const GivenKeys& given) {
     throw given.error({"schedule.warmup", "schedule.total", "schedule.type"},
                       fmt::format("schedule.warmup = {} is longer than schedule.total = {}",
                                   schedule.warmup, schedule.total),
-                      "the total includes the warm-up, and is train.steps unless it is given: lower "
-                      "schedule.warmup, or raise the number of steps");
+                      "the total includes the warm-up, and is train.steps unless it is given: "
+                      "lower schedule.warmup, or raise the number of steps");
   }
   if (schedule.type == ScheduleType::wsd && schedule.decay > schedule.total - schedule.warmup) {
     throw given.error({"schedule.decay", "schedule.warmup", "schedule.total"},

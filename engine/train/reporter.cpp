@@ -116,17 +116,13 @@ void Reporter::header(const Trainer& trainer, const DataSet& data, const std::st
   logged_at_ = Clock::now();
 }
 
+// A run that was resumed at its end makes no step.
 void Reporter::begin(const Trainer& trainer) {
   const TrainingState state = trainer.state();
-  summary_.steps = state.step;
+  summary_.steps = steps_before_ = state.step;
   summary_.skipped_steps = state.skipped;
   summary_.loss_scale = state.loss_scale.scale;
-  first_step_ = state.step + 1;
   figures_.begin(state.step, state.next_sample);
-  if (first_step_ > config_.train.steps)
-    progress_.note(
-        fmt::format("resume   all {} steps of train.steps are done; to train on, raise train.steps",
-                    config_.train.steps));
 }
 
 void Reporter::epoch(EpochMetrics metrics) {
@@ -153,7 +149,7 @@ StepMetrics Reporter::metrics_of(const StepReport& report, double tokens_per_s) 
 
 void Reporter::step(const StepReport& report) {
   const Clock::time_point now = Clock::now();
-  const bool is_first = report.step == first_step_;
+  const bool is_first = report.step == steps_before_ + 1;
   summary_.steps = report.step;
   summary_.tokens += report.tokens;
   summary_.train_loss = report.loss;

@@ -67,12 +67,12 @@ class Reporter {
   const RunId run_;
   RunFolder folder_;
   std::int64_t last_before_ = -1;  // last logged step of the earlier epochs
-  std::int64_t first_step_ = 1;    // of this run
   MetricsWriter metrics_;
   ProgressWriter progress_;
   FigureFiles figures_;
   RateMeter rate_;
   MedianMeter tokens_per_s_, peak_fraction_;
+  std::int64_t steps_before_ = 0;  // of this run
   Summary summary_;
   Clock::time_point started_, logged_at_;
   std::int64_t tokens_since_log_ = 0;

@@ -1,6 +1,8 @@
 // Runs each step, then its report, its save and its validation.
 #include "engine/train/run_steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -130,7 +132,13 @@ TrainEnd run_steps(const TrainConfig& config, const JobRequest& request, Backend
     if (due || step == config.train.steps) validate(trainer, reporter);
     if (parts.tracer != nullptr) parts.tracer->after(step, step == config.train.steps);
   }
-  if (first > config.train.steps) validate(trainer, reporter);
+  if (first > config.train.steps) {
+    if (reporter != nullptr)
+      reporter->note(fmt::format(
+          "resume   all {} steps of train.steps are done; to train on, raise train.steps",
+          config.train.steps));
+    validate(trainer, reporter);
+  }
   return TrainEnd::complete;
 }
 

@@ -181,8 +181,7 @@ std::string TargetFiles::open_part(const std::string& path, bool create, struct 
     const bool is_new = create && file_;
     if (!is_new) file_.reset(::openat(place.folder, part.c_str(), kFlags));
     if (!file_ && errno == ENOENT && refused == EEXIST) continue;
-    if (!file_ && errno == ENOENT)
-      return create ? why("write", path, refused) : changed(path);
+    if (!file_ && errno == ENOENT) return create ? why("write", path, refused) : changed(path);
     if (!file_) return why("write", path, errno);
     if (!is_new && (::fstat(file_.get(), &known) != 0 || !is_own(known))) {
       if (!create) return changed(path);

@@ -32,8 +32,8 @@ UniqueFd create(const std::string& name) {
               error == ENOENT ? "create its folder, or choose another with --verdict" : "");
 }
 
-/// Returns the descriptor of this process that `path` names, as /dev/stdout, /dev/fd/63 of a shell's
-/// >(...) and /proc/self/fd/3 do; -1: none.
+/// Returns the descriptor of this process that `path` names, as /dev/stdout, /proc/self/fd/3 and
+/// /dev/fd/63 of a shell's >(...) do; -1: none.
 int descriptor_of(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(path, error);

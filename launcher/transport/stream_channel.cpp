@@ -1,7 +1,7 @@
 #include "launcher/transport/stream_channel.h"
 
-#include <array>
 #include <asio/buffer.hpp>
+#include <memory>
 #include <utility>
 
 namespace ds::launcher {
@@ -33,14 +33,15 @@ void StreamChannel::wait_for_bytes() {
 }
 
 void StreamChannel::read() {
-  std::array<std::byte, kReadAtOnce> buffer;
+  // Not on the stack, which `ulimit -s` may limit to less.
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kReadAtOnce);
   asio::error_code error;
-  const std::size_t count = socket_.read_some(asio::buffer(buffer), error);
+  const std::size_t count = socket_.read_some(asio::buffer(buffer.get(), kReadAtOnce), error);
   if (count > 0) {
     const std::weak_ptr<ChannelEvents> life = events_;
     on_received();
     if (const auto events = events_; events->on_bytes)
-      events->on_bytes(std::span(buffer).first(count));
+      events->on_bytes(std::span(buffer.get(), count));
     if (life.expired()) return;  // the owner has destroyed the channel
   }
   const bool more =

@@ -54,6 +54,9 @@ check 'signals are as in a fresh process' '0000000000000000 0000000000000000' \
 check 'descriptors' '0 1 2 3' "$(job -- ls /proc/self/fd | tr '\n' ' ' | sed 's/ $//')"
 check 'arguments arrive as they are' "$(printf '%s|' 'a b' '$HOME' '*' '"' "'" '' $'x\ny')" \
   "$(job -- printf '%s|' 'a b' '$HOME' '*' '"' "'" '' $'x\ny')"
+# A sanitizer needs more.
+ldd "$dslaunch" | grep -q 'lib[at]san' ||
+  check 'a small stack' '256 256' "$(ulimit -s 256; job -n 2 -- sh -c 'ulimit -s' | sed 's/.* //' | tr '\n' ' ' | sed 's/ $//')"
 check '64 ranks' 64 "$(job -n 64 -- sh -c 'echo $RANK' | sort -u | wc -l)"
 
 # Secrets in what ranks write.

@@ -120,8 +120,9 @@ class NodeGathering {
     if (request_.guests && names.empty()) {
       const std::size_t present = here(names) + request_.here;
       return fmt::format("{} {} here after {} s; the job needs at least {}",
-                         counted(static_cast<std::int64_t>(present), "node"), present == 1 ? "is" : "are",
-                         since.count(), request_.least.value_or(0) + request_.here);
+                         counted(static_cast<std::int64_t>(present), "node"),
+                         present == 1 ? "is" : "are", since.count(),
+                         request_.least.value_or(0) + request_.here);
     }
     const std::size_t all = request_.places.size() + request_.here;
     if (!knocker_) return waiting_line(all, names, since, request_.stage_of);

@@ -66,7 +66,8 @@ TEST_CASE("a node that had a problem before it was lost is named once") {
 
 TEST_CASE("what programs said on standard error is shown also where the copy succeeded") {
   const std::vector<NodeOutcome> nodes = {{.finished = true}, {.problem = "full"}, {}, {}};
-  CHECK(remarks_text({"n1", "n2", "n3", "n4"}, nodes, {"no home\n", "no home\n", "no home\n", ""}) ==
+  const std::string home = "no home\n";
+  CHECK(remarks_text({"n1", "n2", "n3", "n4"}, nodes, {home, home, home, ""}) ==
         "dslaunch: n[1,3]: no home\n");
 }
 

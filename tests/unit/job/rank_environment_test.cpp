@@ -53,7 +53,8 @@ TEST_CASE("all ranks get the job's own variables, and threads by cores, quota an
   CHECK(map_of(node_env(placement_of(1, 1), 0, usual, {}, {})).at("DSLAUNCH_GRACE") == "600");
   CHECK(seen.at("TORCHELASTIC_RUN_ID") == "0000000000000abc");
   const JobIdentity named{.id = 0xabc, .run_id = "gpt-7"};
-  CHECK(map_of(node_env(placement_of(1, 1), 0, named, {}, {})).at("TORCHELASTIC_RUN_ID") == "gpt-7");
+  const auto seen_named = map_of(node_env(placement_of(1, 1), 0, named, {}, {}));
+  CHECK(seen_named.at("TORCHELASTIC_RUN_ID") == "gpt-7");
   CHECK(seen.at("TORCHELASTIC_USE_AGENT_STORE") == "False");
   CHECK(seen.at("OMP_NUM_THREADS") == "4");
   CHECK(threads_per_rank({.cores = 16, .quota_milli = 2500}, 1) == 2);
