@@ -1,4 +1,4 @@
-// TokenCache: claims chunks by locks on unfinished files, and renames finished ones.
+// TokenCache: claims chunks by locks on files of their own, and renames finished pairs.
 #include "engine/packing/token_cache.h"
 
 #include <fcntl.h>
@@ -41,8 +41,8 @@ Error failed(const std::string& path) {
           "the tokens of texts are kept there; data.cache names another folder"};
 }
 
-/// An unfinished file, locked while somebody works on it. The kernel ends the lock with the
-/// process, however it ends.
+/// A file that is locked while somebody works on a chunk. The kernel ends the lock with the process,
+/// however it ends.
 class Claim {
  public:
   /// Tries to lock the file at `path`, which is made if it is missing.
@@ -88,7 +88,7 @@ std::string TokenCache::name_of(const RawChunk& chunk) const {
 
 void TokenCache::write(const RawChunk& chunk, const std::string& part,
                        const std::string& name) const {
-  TokenWriter writer(part, encoder_.vocab());
+  TokenWriter writer(part + "-tokens", encoder_.vocab());
   EncodedDocument encoded;
   read_documents(chunk, config_, [&](RawDocument& document, const auto& place) {
     try {
@@ -100,7 +100,7 @@ void TokenCache::write(const RawChunk& chunk, const std::string& part,
     }
   });
   writer.finish(part + "-index");
-  rename_or_fail(part, name + ".bin");
+  rename_or_fail(part + "-tokens", name + ".bin");
   rename_or_fail(part + "-index", name + ".idx");  // with it, the pair counts as finished
 }
 
@@ -118,10 +118,10 @@ bool TokenCache::make(const RawChunk& chunk, const std::string& name, bool waits
   try {
     write(chunk, part, name);
   } catch (...) {
-    ::unlink(part.c_str());
-    ::unlink((part + "-index").c_str());
+    for (const char* const ending : {"-tokens", "-index", ""}) ::unlink((part + ending).c_str());
     throw;
   }
+  ::unlink(part.c_str());  // the last step, so that nobody else claims the chunk before
   return true;
 }
 
