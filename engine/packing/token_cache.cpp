@@ -41,8 +41,8 @@ Error failed(const std::string& path) {
           "the tokens of texts are kept there; data.cache names another folder"};
 }
 
-/// A file that is locked while somebody works on a chunk. The kernel ends the lock with the process,
-/// however it ends.
+/// A file that is locked while somebody works on a chunk. The kernel ends the lock with the
+/// process, however it ends.
 class Claim {
  public:
   /// Tries to lock the file at `path`, which is made if it is missing.

@@ -115,8 +115,8 @@ std::string option_help(const OptionShape& shape);
 [[noreturn]] void usage_error(const std::string& message, std::string hint = "see dslaunch --help");
 
 /// Parses a number with an optional unit: 10, 2.5s, 500ms, 2m or 1h; without a unit it counts
-/// seconds. Rounds to milliseconds, but only 0 to 0. Returns nothing if the text is anything else or
-/// the duration is longer than a year.
+/// seconds. Rounds to milliseconds, but only 0 to 0. Returns nothing if the text is anything else
+/// or the duration is longer than a year.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// Parses an integer from `least` to `most`.
