@@ -12,6 +12,13 @@ namespace {
 
 constexpr int kAllRanksUpTo = 16;
 constexpr std::string_view kKept = "kept states";
+constexpr std::string_view kInputs = "inputs";  // the only class that grows with batch.accum
+constexpr std::int64_t kHalf = kExactAccum / 2;
+constexpr std::int64_t Traffic::*kTraffic[] = {
+    &Traffic::sent_in_node,        &Traffic::sent_to_nodes, &Traffic::received_in_node,
+    &Traffic::received_from_nodes, &Traffic::to_host,       &Traffic::to_device,
+    &Traffic::nvme_read,           &Traffic::nvme_written,  &Traffic::optimizer_device,
+    &Traffic::optimizer_host};
 
 /// Returns the share of the tokens that have a target, as far as it is known without the data.
 double target_share(const DataConfig& data) {
@@ -24,6 +31,18 @@ TierBytes bytes_of(const PlacementPlan& placement, Tier tier) {
   for (const auto& entry : plan.classes)
     if (entry.second != 0) made.classes.push_back(entry);
   return made;
+}
+
+TrainConfig with_accum(TrainConfig config, std::int64_t accum) {
+  config.batch.global = config.batch.global / config.batch.accum * accum;
+  config.batch.accum = accum;
+  return config;
+}
+
+std::int64_t input_bytes(const TierBytes& tier) {
+  for (const auto& [name, bytes] : tier.classes)
+    if (name == kInputs) return bytes;
+  return 0;
 }
 
 /// Replaces the bytes of kept states, which assume that a ward's slots are as large as the own
@@ -77,6 +96,28 @@ RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
     plan.tiers[tier] = bytes_of(built.placement, static_cast<Tier>(tier));
   plan.work = {.flops = flops_of(built.step, share),
                .traffic = traffic_of(built.step, built.spec, cluster.slots)};
+  return plan;
+}
+
+RankPlan estimate_rank(const TrainConfig& config, const Cluster& cluster, int rank,
+                       const BuildRank& build) {
+  if (config.batch.accum <= kExactAccum) return plan_rank(config, cluster, rank, build);
+  const RankPlan half = plan_rank(with_accum(config, kHalf), cluster, rank, build);
+  RankPlan plan = plan_rank(with_accum(config, kExactAccum), cluster, rank, build);
+  const std::int64_t more = config.batch.accum - kExactAccum;
+  const auto growth = [&](std::int64_t from, std::int64_t to) {
+    return (to - from) * more / kHalf;
+  };
+  plan.work.flops += (plan.work.flops - half.work.flops) / kHalf * static_cast<double>(more);
+  for (std::int64_t Traffic::*const moved : kTraffic)
+    plan.work.traffic.*moved += growth(half.work.traffic.*moved, plan.work.traffic.*moved);
+  for (std::size_t at = 0; at < kTiers; ++at) {
+    TierBytes& tier = plan.tiers[at];
+    const std::int64_t inputs = growth(input_bytes(half.tiers[at]), input_bytes(tier));
+    tier.total += inputs;
+    for (auto& [name, bytes] : tier.classes)
+      if (name == kInputs) bytes += inputs;
+  }
   return plan;
 }
 

@@ -61,6 +61,15 @@ struct RankPlan {
 RankPlan plan_rank(const TrainConfig& config, const Cluster& cluster, int rank,
                    const BuildRank& build);
 
+/// batch.accum up to which estimate_rank() is plan_rank().
+inline constexpr std::int64_t kExactAccum = 8;
+
+/// As plan_rank(), but its time does not grow with batch.accum: extends a line through two plans of
+/// fewer micro-batches. All micro-batches but the first and the last run the same ops, so work and
+/// traffic are exact. Bytes may differ by the holes between values.
+RankPlan estimate_rank(const TrainConfig& config, const Cluster& cluster, int rank,
+                       const BuildRank& build);
+
 /// Plans all ranks of a small job; of a large one the first, the middle and the last. Ranks differ
 /// in the number of their virtual ranks and in the lengths of their slices.
 std::vector<RankPlan> plan_ranks(const TrainConfig& config, const Cluster& cluster,

@@ -125,6 +125,9 @@ std::string choices(const PlanReport& report) {
   for (const Candidate& candidate : report.candidates)
     text += row(candidate, candidate.choice == own, timed);
   text += "*: the configuration's choice; bytes of one rank; another order gives other bits\n";
+  if (report.request.config.batch.accum > kExactAccum)
+    text += fmt::format("other choices: bytes of memory estimated from plans of {} micro-batches\n",
+                        kExactAccum);
   if (best == nullptr) return text + "no choice fits\n";
   text += fmt::format("cheapest that fits: {}\n", difference(own, best->choice));
   const std::int64_t micro = report.request.config.batch.micro;

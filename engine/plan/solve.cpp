@@ -51,7 +51,8 @@ auto cost_of(const Candidate& candidate) {
 
 Candidate try_choice(const SolveRequest& request, const Choice& choice, const BuildRank& build) {
   const TrainConfig config = with_choice(request.config, choice, request.order_given);
-  RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
+  const auto planned = choice == choice_of(request.config) ? plan_rank : estimate_rank;
+  RankPlan plan = planned(config, request.cluster, request.rank, build);
   LowerBound bound = lower_bound(plan.work, request.rates, request.cluster.slots);
   const bool fits = excess(plan, request.limits, request.cluster.slots).empty();
   return {choice, config.determinism.order, std::move(plan), std::move(bound), fits};
@@ -92,7 +93,7 @@ std::int64_t smaller_micro(const SolveRequest& request, const BuildRank& build) 
   for (std::int64_t micro = config.batch.micro - 1; micro > 0; --micro) {
     if (request.config.batch.micro % micro != 0) continue;
     config.batch.micro = micro;
-    const RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
+    const RankPlan plan = estimate_rank(config, request.cluster, request.rank, build);
     if (excess(plan, request.limits, request.cluster.slots).empty()) return micro;
   }
   return 0;
@@ -116,7 +117,7 @@ std::int64_t largest_micro(const SolveRequest& request, const BuildRank& build) 
   if (!limits.device && !limits.host) return micro;
   for (TrainConfig config = request.config; micro <= kMostMicro / 2; micro *= 2) {
     config.batch.micro = 2 * micro;
-    const RankPlan plan = plan_rank(config, request.cluster, request.rank, build);
+    const RankPlan plan = estimate_rank(config, request.cluster, request.rank, build);
     if (!excess(plan, limits, request.cluster.slots).empty()) break;
   }
   return micro;

@@ -23,7 +23,8 @@ struct MemoryLimits {
 /// GiB". Empty when the plan fits. Assumes `slots` ranks per node, all as heavy as `rank`.
 std::string excess(const RankPlan& rank, const MemoryLimits& limits, int slots);
 
-/// One row of the table of choices.
+/// One row of the table of choices. Its plan is exact for the config's own choice, and that of
+/// estimate_rank() for the others.
 struct Candidate {
   Choice choice;
   ReduceOrder order = ReduceOrder::boundary;

@@ -31,9 +31,15 @@ expect 0 "JSON"
 grep -q '"fits": true' out || die "fits"
 [ "$(json master)" -gt 0 ] || die "bytes of the master weights in bf16"
 
+# Of many micro-batches, only the config's own choice is planned whole.
+run plan train.toml batch.accum=40
+expect 0 "many micro-batches"
+grep -q '^other choices: bytes of memory estimated from plans of 8 micro-batches$' out || die "estimates are not named"
+
 # The classes of a tier add up to the tier.
 run plan train.toml
 expect 0 "one rank"
+! grep -q estimated out || die "2 micro-batches are estimated"
 awk '/^  device/ {total = $2} /^    / {sum += $(NF - 2)} /^one step/ {exit} END {exit sum != total}' out ||
   die "the classes add up"
 grep -q 'free on this machine' out || die "this machine's limits for a job of one node"
