@@ -6,15 +6,13 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <string_view>
 
 #include "engine/base/error.h"
+#include "engine/packing/token_writer.h"
 
 namespace ds {
 namespace {
 
-constexpr std::string_view kIndexMagic{"MMIDIDX\0\0", 9};
-constexpr std::int64_t kIndexHeader = 9 + 8 + 1 + 8 + 8;
 constexpr std::int64_t kShardHeader = 256 * 4;
 
 struct Shard {

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <string_view>
 
 #include "engine/base/error.h"
 
@@ -18,8 +17,6 @@ namespace ds {
 namespace {
 
 constexpr std::int64_t kLargestShortVocab = 65500;
-constexpr std::string_view kIndexMagic{"MMIDIDX\0\0", 9};
-constexpr std::int64_t kIndexHeader = 9 + 8 + 1 + 8 + 8;
 
 [[noreturn]] void fail(const std::string& path) {
   throw Error(ErrorKind::system, fmt::format("{}: {}", path, std::strerror(errno)),

@@ -6,9 +6,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ds {
+
+/// An index begins with these bytes, its version (64 bits), the type of tokens (8), and the numbers
+/// of sequences and of documents plus one (64 each).
+/// Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
+inline constexpr std::string_view kIndexMagic{"MMIDIDX\0\0", 9};
+inline constexpr std::int64_t kIndexHeader = 9 + 8 + 1 + 8 + 8;
 
 /// Documents with their tokens.
 struct EncodedDocument {
